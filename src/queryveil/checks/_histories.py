@@ -12,20 +12,18 @@ from queryveil.checks.verdict import Kind, Witness
 from queryveil.data import QueryLog
 from queryveil.kernels import njit
 
+UInts = npt.NDArray[np.uint32]
+
 
 @njit(cache=True)
 def gather_histories(
-    owner: npt.NDArray[np.uint32],
-    query: npt.NDArray[np.uint32],
-    query_starts: Ints,
-    query_terms: Ints,
-    n_owners: int,
-    n_terms: int,
+    owner: UInts, query: UInts, query_starts: Ints, query_terms: Ints, n_owners: int, n_terms: int
 ) -> tuple[Ints, Ints]:
     """Return the distinct terms of each owner's rows: owner i holds `terms[starts[i]:starts[i + 1]]`."""
-    row_starts = np.zeros(n_owners + 1, np.int64)
+    row_starts, n_most = np.zeros(n_owners + 1, np.int64), 0
     for row in range(owner.size):
         row_starts[owner[row] + 1] += 1
+        n_most += query_starts[query[row] + 1] - query_starts[query[row]]
     row_starts = np.cumsum(row_starts)
     queries = np.empty(owner.size, np.uint32)
     cursor = row_starts[:-1].copy()
@@ -33,43 +31,32 @@ def gather_histories(
         queries[cursor[owner[row]]] = query[row]
         cursor[owner[row]] += 1
 
-    starts = np.zeros(n_owners + 1, np.int64)
-    terms = np.empty(0, np.int64)
-    for is_writing in (False, True):
-        if is_writing:
-            starts = np.cumsum(starts)
-            terms = np.empty(starts[-1], np.int64)
-        last_owner = np.full(n_terms, -1, np.int64)
-        n = 0
-        for i in range(n_owners):
-            before = n
-            for q in queries[row_starts[i] : row_starts[i + 1]]:
-                for term in query_terms[query_starts[q] : query_starts[q + 1]]:
-                    if last_owner[term] != i:
-                        last_owner[term] = i
-                        if is_writing:
-                            terms[n] = term
-                        n += 1
-            if not is_writing:
-                starts[i + 1] = n - before
-    return starts, terms
+    # Memory that is not written is not taken.
+    starts, terms = np.zeros(n_owners + 1, np.int64), np.empty(n_most, np.int64)
+    last_owner = np.full(n_terms, -1, np.int64)
+    n = 0
+    for i in range(n_owners):
+        for q in queries[row_starts[i] : row_starts[i + 1]]:
+            for term in query_terms[query_starts[q] : query_starts[q + 1]]:
+                if last_owner[term] != i:
+                    last_owner[term] = i
+                    terms[n] = term
+                    n += 1
+        starts[i + 1] = n
+    return starts, terms[:n].copy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Histories:
     """The histories of a log, one per user, or per user and window.
 
-    An item is a term, or a term in one window: the same term in another window is another item, so that supports never
-    mix windows. Items are numbered by rising support.
+    An item is a term, or a term in one window, so that supports never mix windows. Items are numbered by rising
+    support.
 
-    - `log`: the log.
-    - `by_blanks`: whether terms are separated by blanks only.
-    - `line`: the histories one after another, each ascending and ended by -1.
-    - `starts`: where each history begins in `line`.
-    - `support`: the number of histories with each item.
-    - `words`: the distinct terms, sorted.
-    - `n_occurrences`: the occurrences of each word in all rows.
-    - `word_of_item`: the word of each item.
+    - `log`, `by_blanks`: the log, and whether its terms are separated by blanks only.
+    - `line`, `starts`: the histories one after another, each ascending and ended by -1, and where each begins.
+    - `words`, `n_occurrences`: the distinct terms, sorted, and how often each occurs in all rows.
+    - `support`, `word_of_item`: the number of histories with each item, and its word.
     - `history_of_row`: the history of each row.
     """
 

@@ -100,7 +100,7 @@ def _one(kind: Kind, *, found: int, allowed: int, rows: tuple[int, ...] = ()) ->
 
 
 def _rows(frame: pl.DataFrame, *, kind: Kind, support: pl.Expr, needed: pl.Expr) -> Found:
-    return found_in(frame.select("row", support=support, needed=needed), kind=kind, by=["support", "row"])
+    return found_in(frame.select("row", support=support, needed=needed), kind=kind)
 
 
 def _untidy(queries: pl.DataFrame) -> Found:
@@ -143,17 +143,15 @@ def _judge_users(log: QueryLog, noise: Sequence[Noise]) -> Iterator[Found]:
 def _judge_origin(released: pl.DataFrame, asked: pl.DataFrame, noise: Sequence[Noise], *, what: str) -> Iterator[Found]:
     """Yield the rows with fewer users behind them than get noise at all, and counts too large for any noise."""
     keys, parts, (_, few, large) = _KEYS[what], _known(noise, what=what), _KINDS[what]
-    there = asked.join(released, on=keys, how="semi").group_by(keys).agg(pl.col("user").n_unique().alias("found"))
-    behind = released.join(there, on=keys, how="left")
-    behind = behind.with_columns(pl.col("found").fill_null(0).cast(pl.Int64))
+    there = asked.join(released, on=keys, how="semi").group_by(keys).agg(found=pl.col("user").n_unique())
+    behind = released.join(there, on=keys, how="left").with_columns(pl.col("found").fill_null(0).cast(pl.Int64))
     least = min((each.least for each in parts), default=1)
     too_few = behind.filter(pl.col("found") < least)
     yield _rows(too_few, kind=few, support=pl.col("found"), needed=pl.lit(least))
     if parts and "count" in behind.columns:
         # Some of the users may not have counted, so there may be fewer, never more.
         largest = max(map(most_of, parts))
-        is_too_large = (pl.col("found") >= least) & (pl.col("count") - pl.col("found") > largest)
-        too_large = behind.filter(is_too_large)
+        too_large = behind.filter(pl.col("found") >= least, pl.col("count") - pl.col("found") > largest)
         yield _rows(too_large, kind=large, support=pl.col("count"), needed=pl.col("found") + largest)
 
 

@@ -1,10 +1,9 @@
 """Compare a promise with the one that somebody expects: it must be of the same kind and at least as strong.
 
-What is stronger is said for each setting of each promise. A larger k and l are, as are a smaller p, epsilon and delta.
-Of km whole histories (`m=none`) are stronger than any m, and windows than none: k users who share terms within a window
-share them in the log. Windows are as strong as longer ones that are a multiple of them. Of kdelta equal shares are
-expected, unless `max_distance` is named. That no user is given an own query is stronger the more events are remembered,
-and strongest if all are (`remembered=none`).
+Stronger are a larger k and l, and a smaller p, epsilon and delta. Of km whole histories (`m=none`) are stronger than
+any m, and windows than none, since users who share terms in a window share them in the log; and as strong as longer
+ones that are a multiple of them. Of kdelta equal shares are expected, unless `max_distance` is named. That no user is
+given an own query is stronger the more events are remembered, and strongest if all are (`remembered=none`).
 """
 
 from collections.abc import Callable, Mapping
@@ -39,42 +38,32 @@ class _Key:
     enough: str = ""
 
 
-def _whole_or_none(text: str) -> int | None:
-    return None if text == "none" else int(text)
-
-
 def _window(text: str) -> str | None:
-    if text != "none":
-        parse_window(text)
-    return None if text == "none" else text
+    if text == "none":
+        return None
+    parse_window(text)
+    return text
 
 
 def _covers(promised: str | None, wanted: str | None) -> bool:
-    if wanted is None:
-        return True
-    return promised is not None and not parse_window(wanted) % parse_window(promised)
-
-
-def _no_less(promised: int | None, wanted: int | None) -> bool:
-    return promised is None or (wanted is not None and promised >= wanted)
+    return wanted is None or (promised is not None and not parse_window(wanted) % parse_window(promised))
 
 
 _AT_LEAST = _Key(read=int, is_enough=lambda now, wanted: now >= wanted, allowed="a whole number", enough=" or more")
 _AT_MOST = _Key(read=float, is_enough=lambda now, wanted: now <= wanted, allowed="a number", enough=" or less")
-_COUNT = _Key(read=_whole_or_none, is_enough=_no_less, allowed="a whole number or none", enough=" or more")
+_COUNT = _Key(
+    read=lambda text: None if text == "none" else int(text),
+    is_enough=lambda now, wanted: now is None or (wanted is not None and now >= wanted),
+    allowed="a whole number or none",
+    enough=" or more",
+)
 _FLAG = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now or not wanted, allowed="yes or no")
 _SAME = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now is wanted, allowed="yes or no")
 _WINDOW = _Key(read=_window, is_enough=_covers, allowed="12h, 1d, 7d, 2w or none", enough=" or a part of it")
 _KEYS: Mapping[str, Mapping[str, _Key]] = {
     "km": {"k": _AT_LEAST, "m": _COUNT, "window": _WINDOW, "time_unit": _WINDOW, "items": _SAME},
     "transactions": {"k": _AT_LEAST},
-    "kdelta": {
-        "k": _AT_LEAST,
-        "delta": _AT_MOST,
-        "same_texts": _FLAG,
-        "same_days": _FLAG,
-        "max_distance": _AT_MOST,
-    },
+    "kdelta": {"k": _AT_LEAST, "delta": _AT_MOST, "same_texts": _FLAG, "same_days": _FLAG, "max_distance": _AT_MOST},
     "plink": {"p": _AT_MOST, "strict": _FLAG},
     "swap": {
         "k": _AT_LEAST,
@@ -95,8 +84,7 @@ class Expectation:
     """The promise that a release is expected to make, or a stronger one.
 
     - `method`: the method, or `transactions` for either of clump and partition.
-    - `settings`: the least that each setting of the promise must be; those not named may have any value, but for a
-      distance of kdelta.
+    - `settings`: the least that each setting of the promise must be, if it is named.
 
     >>> Expectation.from_text("km k=5 m=2")
     Expectation(method='km', settings={'k': 5, 'm': 2})

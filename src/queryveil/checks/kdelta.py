@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from queryveil.checks.tokens import Floats, Ints, folded_all, number, starts_of
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
+from queryveil.checks.verdict import Found, Verdict, Witness, found_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
 from queryveil.guarantees import KdeltaAnonymity
@@ -19,13 +19,12 @@ from queryveil.progress import step
 def _invented_pairs(log: QueryLog, *, original: QueryLog, additions: bool) -> Found:
     """Return the number and witnesses of (query, URL) pairs that only the release has, and of surplus users.
 
-    Users have new ids and cannot be matched. Without `additions` rows can only have been removed, so a pair in more
-    rows than before counts too.
+    Without `additions` rows can only have been removed, so a pair in more rows than before counts too.
     """
     before = _counted(original).select("query", "url", needed="support")
     joined = _counted(log).join(before, on=["query", "url"], how="left").with_columns(pl.col("needed").fill_null(0))
     more = joined.filter(pl.col("needed") == 0 if additions else pl.col("support") > pl.col("needed"))
-    n, found = found_in(more, kind="invented_pair", by=["support", "row"])
+    n, found = found_in(more, kind="invented_pair")
     if log.n_users <= original.n_users:
         return n, found
     return n + 1, [Witness(kind="invented", support=log.n_users, needed=original.n_users), *found]
@@ -42,12 +41,11 @@ def _counted(log: QueryLog) -> pl.DataFrame:
 def far_pairs(
     cluster_starts: Ints, starts: Ints, elements: Ints, n_elements: int, allowed: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Return per cluster the first two sets that are too far apart, and how many elements they share.
+    """Return per cluster the first two sets that are too far apart, and how many elements they share; -1 for none.
 
     Cluster c has the sets from `cluster_starts[c]` up to `cluster_starts[c + 1]`; set s has the elements
     `elements[starts[s] : starts[s + 1]]`. Two sets with a union of u elements may differ in `allowed[u]` of them; two
-    empty sets are too far apart. The first pair is the one with the smallest first set, then the smallest second
-    one; -1 stands for a cluster that has none.
+    empty sets are too far apart.
     """
     n_clusters = cluster_starts.size - 1
     first, second = np.full(n_clusters, -1, np.int64), np.full(n_clusters, -1, np.int64)
@@ -125,15 +123,12 @@ def cluster_numbers(clusters: str | None, *, n_queries: int) -> list[str]:
     """
     if clusters is None:
         return [str(number) for number in range(1, n_queries + 1)]
-    numbers = clusters.split()
+    numbers, said = clusters.split(), "query_clusters of the manifest"
     if len(numbers) != n_queries:
-        raise BadInput(
-            f"query_clusters of the manifest needs a number for each distinct query of the log, which are "
-            f"{n_queries:,}, and has {len(numbers):,}; make the release again"
-        )
+        needed = f"needs a number for each distinct query of the log, which are {n_queries:,}"
+        raise BadInput(f"{said} {needed}, and has {len(numbers):,}; make the release again")
     if not all(map(_NUMBER.fullmatch, numbers)):
-        reason = "query_clusters of the manifest holds something else than numbers above 0"
-        raise BadInput(f"{reason}; make the release again")
+        raise BadInput(f"{said} holds something else than numbers above 0; make the release again")
     return [text.lstrip("0") for text in numbers]
 
 
@@ -148,8 +143,7 @@ def urls_of(log: QueryLog) -> pl.Series:
 def _numbered(log: QueryLog, *, clusters: str | None, with_times: bool) -> pl.DataFrame:
     """Return the rows of a log (`row`, from 1) as numbers: `user`, `query` with its `cluster`, `url` and `time`.
 
-    Users and queries are numbered by first appearance. URL 0 is no click; all times are 0 unless users are promised the
-    same days.
+    URL 0 is no click; all times are 0 unless users are promised the same days.
     """
     queries = number(log.frame["query"])
     numbers = cluster_numbers(clusters, n_queries=len(queries.distinct))
@@ -182,10 +176,10 @@ def _wide_clusters(rows: pl.DataFrame, *, delta: float) -> Found:
     )
     is_wide = first >= 0
     first, second, n_shared = first[is_wide], second[is_wide], n_shared[is_wide]
-    wide = sets[first].select("size", "row", other_row=sets["row"][second])
+    rows_of = pl.concat_list("row", sets["row"][second])
     counts = {"support": pl.Series(n_shared), "needed": pl.Series(sizes[first] + sizes[second] - n_shared)}
-    wide = wide.with_columns(rows=pl.concat_list("row", "other_row"), **counts)
-    return found_in(wide, kind="wide_cluster", by=["size", "support", "row"])
+    wide = sets[first].select("size", rows=rows_of, **counts)
+    return found_in(wide, kind="wide_cluster")
 
 
 def _url_sets(rows: pl.DataFrame) -> pl.DataFrame:
@@ -211,13 +205,10 @@ def verify_kdelta(
 
     Violations are clusters wider than delta and distinct vectors of shares that fewer than k users have, or are near.
 
-    - `log`: the released log.
-    - `promise`: the guarantee.
+    - `log`, `promise`: the released log, and the guarantee.
     - `clusters`: `query_clusters` of the manifest; not used if users are promised to have the same texts.
-    - `original`: the original log; with it, (query, URL) pairs that it does not have and surplus users are violations
-      too.
-    - `additions`: whether rows may have been added; if not, a pair in more rows than in the original is a violation
-      too.
+    - `original`: the original log; (query, URL) pairs that it does not have and surplus users are violations too.
+    - `additions`: whether rows may have been added; if not, a pair in more rows than before is a violation too.
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "2"], "query": ["tea", "tea", "teas"], "url": ["t.example"] * 3})
     >>> verify_kdelta(log, KdeltaAnonymity(k=2, delta=0.5), clusters="1 1").in_words()
@@ -250,8 +241,7 @@ def _rare_shares(rows: pl.DataFrame, *, k: int, max_distance: float) -> Found:
     rare = distinct.filter(pl.col("support") < k).select(
         "rows", "support", size=pl.col("shares").list.len() // 2, needed=pl.lit(k)
     )
-    kind: Kind = "near_shares" if max_distance else "shares"
-    return found_in(rare, kind=kind, by=["size", "support", pl.col("rows").list.first()])
+    return found_in(rare, kind="near_shares" if max_distance else "shares")
 
 
 def _near_users(shares: pl.Series, n_users: Ints, *, k: int, max_distance: float) -> Ints:

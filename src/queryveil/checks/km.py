@@ -21,8 +21,7 @@ from queryveil.progress import step
 def why_windows_blur(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> str | None:
     """Return why the windows of a promise cannot be distinguished in this log, or None.
 
-    Then the promise is verified over the whole log. A log that keeps it within its windows keeps it there too, because
-    users who share a combination within a window share it in the log; the reverse does not hold.
+    Then it is verified over the whole log, which is weaker: users who share a combination in a window do so in the log.
     """
     if time_unit is not None and time_unit <= timedelta(0):
         raise BadParameter("time_unit", time_unit, allowed="longer than nothing")
@@ -55,7 +54,7 @@ def _linked_windows(log: QueryLog, windows: pl.Series) -> Found:
         .filter(pl.col("support") > 1)
         .with_columns(size=pl.lit(0), needed=pl.lit(1))
     )
-    return found_in(linked, kind="linked_windows", by=["support", pl.col("rows").list.first()])
+    return found_in(linked, kind="linked_windows")
 
 
 _N_STEPS = 20
@@ -81,8 +80,7 @@ def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | Non
     with_times = promise.time_unit is not None and "time" in log.columns
     histories = read_histories(log, windows=windows, by_blanks=promise.items, with_times=with_times)
     kind: Kind = "history" if promise.m is None else "combination"
-    find = _rare_histories if promise.m is None else _smallest_rare
-    n_rare, rarest = find(histories, promise)
+    n_rare, rarest = (_rare_histories if promise.m is None else _smallest_rare)(histories, promise)
     n_with_terms = int(np.count_nonzero(np.diff(histories.starts) > 1))
     verdict = Verdict(promise=promise, n_users=log.n_users, n_checked_users=n_with_terms)
     witnesses = [

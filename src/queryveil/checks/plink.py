@@ -26,7 +26,7 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
     by_term = terms.with_columns(support=at_least.cast(pl.Int128)).group_by("term", maintain_order=True)
     released = by_term.agg(pl.col("support").sum(), pl.first("row", "position"))
     more = _in_both_readings(partial(_more, released), original, on=["term"])
-    n, found = found_in(more, kind="invented_term", by=["support", "row", "position"])
+    n, found = found_in(more, kind="invented_term")
     n_members = sum(groups.frame["members"].to_list())
     if n_members <= original.n_users:
         return n, found
@@ -87,9 +87,8 @@ def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryL
 
     As in the paper, violations are groups whose size is less than an average profile divided by p. With `strict` they
     are terms with a larger share of holders than p or with a weight that is not this share, and groups that do not
-    state the holders of each term. A group whose counts contradict each other is a violation too. With the `original`,
-    a log or profiles, so are terms that it does not have, or has with fewer holders, and more members than it has
-    users.
+    state the holders of each term. So are groups whose counts contradict each other, and with the `original` terms that
+    it does not have, or has with fewer holders, and more members than it has users.
 
     >>> from queryveil.data import GROUPS_SCHEMA
     >>> rows = [(1, 3, 4, ["kitten", "pup"], [1.0, 0.333333], [3, 1])]
@@ -133,18 +132,14 @@ def _other_weights(frame: pl.DataFrame) -> Found:
     is_near = 2 * (pl.col("millionths") * members - holders * _MILLION).abs() <= members
     is_share = is_near | ((pl.col("millionths") == 1) & (holders * _MILLION < members))
     other = terms.filter(~is_share | pl.Series(millionths / _MILLION != weights))
-    return found_in(
-        other.select("row", "position", support="holders", needed="members"),
-        kind="other_weight",
-        by=["support", "row", "position"],
-    )
+    return found_in(other.select("row", "position", support="holders", needed="members"), kind="other_weight")
 
 
 def odd_weights(groups: Groups, parameters: Mapping[str, object]) -> pl.Series:
     """Return the groups whose weights contradict the holders, members and size that they state.
 
-    Of a profile without weights of its own (`binary`) the mean over the members is the share who hold a term, and the
-    largest is 1. Of counts each holder brings in at least 1. Those of strict groups belong to the promise.
+    Of `binary` profiles the mean is the share who hold a term, and the largest is 1. Of counts each holder brings in at
+    least 1. Those of strict groups belong to the promise.
     """
     weights, is_union = parameters.get("weights"), parameters.get("representative") == "union"
     rows = groups.frame.select("members", "size", "weights", "holders").iter_rows()
@@ -176,10 +171,9 @@ def _is_odd(
 
 
 def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | Profiles | None) -> Found:
-    """Return the groups that state other members, or other holders of terms, than the membership file has.
+    """Return the groups that state other members than the membership file, or, by the `original`, other holders.
 
-    Holders need the `original`: how many of a group's members have each of its terms. Groups that do not state them
-    state their sum, the size.
+    Groups that do not state the holders of their terms state their sum, the size.
     """
     if membership["user"].is_duplicated().any():
         raise BadInput("the membership file names a user twice; it is not the one of this release")
@@ -187,14 +181,14 @@ def recounted(groups: Groups, membership: pl.DataFrame, *, original: QueryLog | 
     frame = _numbered(groups)
     both = frame.join(counted, on="group", how="left").with_columns(needed=pl.col("counted").fill_null(0))
     other = both.filter(pl.col("members") != pl.col("needed")).select("row", "needed", support="members")
-    n, found = found_in(other, kind="other_members", by=["support", "row"])
+    n, found = found_in(other, kind="other_members")
     n_strangers = counted.join(frame, on="group", how="anti").height
     if n_strangers:
         n, found = n + 1, [*found, Witness(kind="other_members", support=0, needed=n_strangers)]
     if original is None:
         return n, found
     holders = _in_both_readings(partial(_other_holders, frame, membership), original, on=["row", "position"])
-    n_other, others = found_in(holders, kind="other_holders", by=["size", "support", "row", "position"])
+    n_other, others = found_in(holders, kind="other_holders")
     return n + n_other, [*found, *others]
 
 
@@ -244,8 +238,7 @@ def _linked_groups(frame: pl.DataFrame, *, p: Fraction) -> Found:
 
 
 def _groups(frame: pl.DataFrame, *, kind: Kind, support: pl.Expr, needed: pl.Expr) -> Found:
-    groups = frame.select("row", size="members", support=support, needed=needed)
-    return found_in(groups, kind=kind, by=["size", "support", "row"])
+    return found_in(frame.select("row", size="members", support=support, needed=needed), kind=kind)
 
 
 def _linked_terms(frame: pl.DataFrame, *, p: Fraction) -> Found:
@@ -254,4 +247,4 @@ def _linked_terms(frame: pl.DataFrame, *, p: Fraction) -> Found:
     needed = pl.DataFrame({"row": frame["row"], "needed": pl.Series(most, dtype=pl.Int64)})
     terms = _by_term(frame, any_case=False).join(needed, on="row")
     linked = terms.filter(pl.col("holders") > pl.col("needed")).select("row", "position", "needed", support="holders")
-    return found_in(linked, kind="linked_term", by=["support", "row", "position"])
+    return found_in(linked, kind="linked_term")

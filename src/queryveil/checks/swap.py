@@ -9,7 +9,7 @@ import polars as pl
 from queryveil.checks import arrivals
 from queryveil.checks.arrivals import Arrivals
 from queryveil.checks.tokens import Codes, Ints, folded_all, number
-from queryveil.checks.verdict import Found, Kind, Verdict, Witness, found_in
+from queryveil.checks.verdict import Found, Kind, Verdict, found_in
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 from queryveil.progress import step
@@ -44,7 +44,7 @@ def own_queries(pairs: pl.Series, *, earliest: Ints, latest: Ints, remembered: i
     if remembered is not None:
         own = _certain(own, issued=issued, remembered=remembered)
     counted = own.join(issued.group_by("pair").agg(support=pl.len(), needed=pl.lit(0)), on="pair")
-    return found_in(counted, kind="own_query", by=["support", "row"])
+    return found_in(counted, kind="own_query")
 
 
 def repeats(pairs: pl.Series, *, remembered: int | None) -> np.ndarray:
@@ -91,9 +91,9 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
 def release_order(came: Codes, left: Codes, latest: Ints) -> Ints:
     """Return an order of rows that keeps the promise if any does; `came` and `left` number users within their pool.
 
-    Rows are ordered by their latest arrival, after which the pool holds most. Among rows with the same one the first
-    does not matter: once all are released the same events remain, and before that more. What matters is how many users
-    wait when the last one is released: those who remain, and that one. So a user without remaining events goes last.
+    Rows are ordered by their latest arrival, after which the pool holds most. Among rows with the same one only the
+    last matters: once all are released the same events remain, and before that more. Then those users wait who remain,
+    and that one. So a user without remaining events goes last.
 
     >>> came, left = np.array([0, 0, 1], np.int32), np.array([1, 0], np.int32)
     >>> release_order(came, left, np.array([2, 2])).tolist()
@@ -116,20 +116,19 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     """Return the verdict on the promise of swap, given the events that arrived.
 
     The moment of a release is known only as far as its time shows it, so this searches for a schedule that keeps the
-    promise. After a given arrival, the waiting events are those that arrived less the rows released before, whenever
-    that was; and the later the arrival, the more events, users and texts wait. So if any schedule allows a row, the
-    earliest one does, in which each row is released as soon as possible and no later than in truth: a row that it
-    cannot place is a violation. Rows in no order are put into that of `release_order`; if any order is allowed, that
-    one is.
+    promise. After an arrival the waiting events are those that arrived less the rows released before; and the later the
+    arrival, the more events, users and texts wait. So if any schedule allows a row, the earliest one does, in which
+    each row is released as soon as possible: a row that it cannot place is a violation. Rows in no order are put into
+    that of `release_order`; if any order is allowed, that one is.
 
     Violations are rows, once for each rule that they break: fewer than k events or fewer than l users wait; the user
     already has as many rows of this category as queries of it; the text was released as often as it arrived, or the
     query, however typed, as often as it arrived without repeats and after enough others; or the user issued the query,
-    however typed. On a stream the last counts only if it is certain: wherever between its earliest and latest arrival
-    the row was released, the query was among the remembered events.
+    however typed. On a stream the last counts only if it is certain, wherever between its earliest and latest arrival
+    the row was released.
 
-    Which events were suppressed is not known. They are treated as if they had stayed, so no false violation is
-    reported, but a pool that was full and lost events may have been smaller than it seems.
+    Suppressed events are not known and treated as if they had stayed, so no false violation is reported, but a pool
+    that was full and lost events may have been smaller than it seems.
 
     >>> came = pl.DataFrame({"user": ["1", "2", "3"], "query": ["tea", "rye", "oats"], "category": [0, 0, 0]})
     >>> released = QueryLog.from_frame({"user": ["2"], "query": ["tea"]})
@@ -154,15 +153,15 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
         promise.k,
         promise.l,
     )
-    broken[:, 0] = order[broken[:, 0]]
+    rows = pl.DataFrame({"row": order[broken[:, 0]] + 1, "support": broken[:, 2], "needed": broken[:, 3]})
+    found = [found_in(rows.filter(broken[:, 1] == rule), kind=kind) for rule, kind in enumerate(_KINDS)]
     # Back to the order of the rows in the release.
     place = np.argsort(order)
     earliest, latest = earliest[place], latest[place]
     step("own queries")
     own = own_queries(numbers.pairs, earliest=earliest, latest=latest, remembered=promise.remembered)
     verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=released.n_users)
-    notes = _notes(released, original, numbers)
-    return verdict.joined((len(broken), _witnesses(broken)), own, notes=notes)
+    return verdict.joined(*found, own, notes=_notes(released, original, numbers))
 
 
 class _Numbers(NamedTuple):
@@ -210,14 +209,3 @@ def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[s
     n_came, n_left = (np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in pools)
     lost = full_pools((n_came - n_left).tolist(), max_pool=original.max_pool)
     return (NO_TIMES, *lost) if without_times else lost
-
-
-def _witnesses(broken: Ints) -> list[Witness]:
-    """Return the witnesses that a verdict keeps."""
-    by_name = np.argsort(np.argsort(np.array(_KINDS)))
-    rows, kind, there, needed = broken.T
-    kept = np.lexsort((needed, rows, by_name[kind], there))[: Verdict.N_KEPT]
-    return [
-        Witness(kind=_KINDS[rule], size=1, support=n, needed=least, rows=(row + 1,))
-        for row, rule, n, least in broken[kept].tolist()
-    ]

@@ -1,8 +1,7 @@
 """Recount what a manifest says of the texts of a released log: how many there are, and how many one person alone asked.
 
-Letters are lowered by Python's tables and by those of Polars, since each may know letters that the other does not: what
-a manifest says is wrong where it is wrong by both. Identifiers are not recounted: there is no second set of rules for
-them.
+Letters are lowered by Python's tables and by those of Polars, which may know others: wrong is what is wrong by both.
+Identifiers are not recounted: there is no second set of rules for them.
 """
 
 from collections.abc import Collection, Iterator
@@ -56,8 +55,13 @@ def too_few_of_one(log: QueryLog, manifest: Manifest, *, asked: pl.DataFrame) ->
     `asked` has the user and the query of every row that a released text can come from. Programs, which the method may
     have left out, count as people here, so that there may be more such texts than are found.
     """
-    by_python, by_polars = (_of_one(log, asked, by_python=by_python) for by_python in (True, False))
-    return too_few(manifest, n_texts=min(by_python[0], by_polars[0]), n_rows=min(by_python[1], by_polars[1]))
+    counts = []
+    for by_python in (True, False):
+        people = _texts(asked, by_python=by_python).filter(pl.col("n_users") == 1)
+        of_one = _texts(log.frame, by_python=by_python).join(people, on="text", how="semi")
+        counts.append((of_one.height, int(of_one["n_rows"].sum())))
+    n_texts, n_rows = map(min, zip(*counts, strict=True))
+    return too_few(manifest, n_texts=n_texts, n_rows=n_rows)
 
 
 def too_few(manifest: Manifest, *, n_texts: int, n_rows: int) -> list[str]:
@@ -71,13 +75,6 @@ def too_few(manifest: Manifest, *, n_texts: int, n_rows: int) -> list[str]:
         for noun, n, least in counts
         if n < least
     ]
-
-
-def _of_one(log: QueryLog, asked: pl.DataFrame, *, by_python: bool) -> tuple[int, int]:
-    """Count the distinct texts of a log that one user of `asked` has asked, and their rows."""
-    people = _texts(asked, by_python=by_python).filter(pl.col("n_users") == 1)
-    of_one = _texts(log.frame, by_python=by_python).join(people, on="text", how="semi")
-    return of_one.height, int(of_one["n_rows"].sum())
 
 
 def _texts(frame: pl.DataFrame, *, by_python: bool) -> pl.DataFrame:

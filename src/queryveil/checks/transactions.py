@@ -1,8 +1,7 @@
 """Verify that every transaction is one of k identical ones, and that the original accounts for its items.
 
-Transactions have new ids and cannot be matched. What can be checked: there are no more transactions and no more items
-than before, every item is known, and no node of the taxonomy has more items at it or below it than before, because an
-item that is generalised leaves the nodes below and never enters one.
+Transactions have new ids and cannot be matched. What can be checked: there are no more transactions and items than
+before, every item is known, and no node of the taxonomy has more items at it or below it than before.
 """
 
 import numpy as np
@@ -21,8 +20,8 @@ _NO_TAXONOMY = "without the taxonomy only the numbers of transactions and items 
 def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: Tree | None) -> Found:
     """Return the number and witnesses of what the release has in excess of the original.
 
-    Items count once per distinct item that is neither a node nor an item of the original, per distinct item outside the
-    taxonomy that there is more of, and per node that has more at it and below it while none of its children has.
+    It counts once per distinct item that is unknown, or outside the taxonomy and there is more of, and per node that
+    has more at it and below it while none of its children has.
     """
     totals: list[tuple[Kind, int, int]] = [
         ("invented_transactions", transactions.n_transactions, original.n_transactions),
@@ -32,7 +31,7 @@ def ungrounded(transactions: Transactions, *, original: Transactions, taxonomy: 
     if taxonomy is None:
         return len(found), found
     items = _more_items(_counted(transactions), before=_counted(original), tree=taxonomy)
-    n_more, more = found_in(items, kind="invented_items", by=["support", "row"])
+    n_more, more = found_in(items, kind="invented_items")
     return len(found) + n_more, [*found, *more]
 
 
@@ -51,8 +50,7 @@ def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> 
     """Return the items in excess of the original: `support`, `needed`, and a place."""
     joined = released.join(before.select("item", n_before="n"), on="item", how="left", maintain_order="left")
     # A word that is no name may stay if the original has it, wherever the taxonomy puts it.
-    is_from_before = joined["n_before"].is_not_null().to_numpy()
-    words = joined["item"]
+    is_from_before, words = joined["n_before"].is_not_null().to_numpy(), joined["item"]
     node = np.where(is_from_before, nodes_of(words, tree=tree), nodes_named(words, tree=tree))
     joined = joined.with_columns(node=pl.Series(node), needed=pl.col("n_before").fill_null(0))
     outside = joined.filter((pl.col("node") < 0) & (pl.col("n") > pl.col("needed"))).with_columns(support="n")
@@ -66,10 +64,9 @@ def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> 
     # Of these the lowest, without a child that is one: each has an item of the release at itself.
     above = tree.parent[np.flatnonzero(is_over)]
     is_over[above[above >= 0]] = False
-    counts = at.with_columns(support=pl.Series(now[places]), needed=pl.Series(then[places]))
-    over = counts.filter(pl.Series(is_over[places]))
-    columns = ["support", "needed", "row", "position"]
-    return pl.concat([outside.select(columns), over.select(columns)])
+    over = at.with_columns(support=pl.Series(now[places]), needed=pl.Series(then[places]))
+    found = pl.concat([outside, over.filter(pl.Series(is_over[places]))], how="diagonal")
+    return found.select("support", "needed", "row", "position")
 
 
 def _below(nodes: Ints, n: Ints, *, tree: Tree) -> Ints:
@@ -103,7 +100,7 @@ def verify_transactions(
         .filter(pl.col("support") < promise.k)
         .select("rows", "support", size=pl.col("bag").list.len(), needed=pl.lit(promise.k))
     )
-    found = found_in(rare, kind="transaction", by=["size", "support", pl.col("rows").list.first()])
+    found = found_in(rare, kind="transaction")
     n_checked = int((transactions.frame["items"].list.len() > 0).sum())
     verdict = Verdict(promise=promise, n_users=transactions.n_transactions, n_checked_users=n_checked)
     if original is None:

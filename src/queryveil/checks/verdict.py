@@ -1,6 +1,6 @@
 """The result of verification: a verdict with witnesses that contain no text of the log."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -169,14 +169,13 @@ BESIDE = "not covered by the promise, beside the data: "
 class Verdict:
     """Whether a log keeps a promise, and where it does not.
 
-    `n_violations` counts distinct combinations of the smallest size that has any (each larger one around them is
-    violated too and not counted; within each window by itself), or distinct histories, bags, ids, clusters, vectors of
-    shares, groups or terms of groups, rows where queries change hands (once for each rule that a row breaks), or what
-    is invented; it is exact. `n_users` are the user ids in the log; `n_checked_users` the histories with at least one
-    term, which are more than the users where ids stand in several windows. Of transactions each counts as a user, of
-    groups each member, of noisy counts each count, or each row if it `is_made_up` from such counts. At most ten
-    witnesses are kept, the smallest first. `faults` are what else is wrong with the release: files, columns, times, ids
-    and counts that are not what its manifest says, or a promise that is weaker than expected, in one line each.
+    `n_violations` counts, exactly, distinct combinations of the smallest size that has any (in each window by itself;
+    larger ones around them are violated too), or distinct histories, bags, ids, clusters, vectors of shares, groups or
+    terms of groups, rows where queries change hands (once for each rule that a row breaks), or what is invented.
+    `n_users` are the user ids in the log; `n_checked_users` the histories with a term, of which an id may have one in
+    each window. Of transactions each counts as a user, of groups each member, of noisy counts each count, or each row
+    if it `is_made_up` from such counts. At most ten witnesses are kept, the smallest first. `faults` are what else is
+    wrong with the release, or a promise that is weaker than expected, in one line each.
     """
 
     N_KEPT: ClassVar[int] = 10
@@ -281,12 +280,14 @@ def count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def found_in(frame: pl.DataFrame, *, kind: Kind, by: Sequence[str | pl.Expr]) -> Found:
-    """Return the number of rows of a frame, each of which is a violation, and witnesses of the first in an order.
+def found_in(frame: pl.DataFrame, *, kind: Kind) -> Found:
+    """Return the number of rows of a frame, each of which is a violation, and witnesses of the smallest.
 
     The columns are those of a witness, with `row` and `position` where there is one only; without a `size` it is 1.
     """
-    first = frame.sort(*by).head(Verdict.N_KEPT)
+    by = [pl.col(name) for name in ("size", "support", "row", "position") if name in frame.columns]
+    first_row = [pl.col("rows").list.first()] if "rows" in frame.columns else []
+    first = frame.sort(*by, *first_row).head(Verdict.N_KEPT)
     return frame.height, [
         Witness(
             kind=kind,
