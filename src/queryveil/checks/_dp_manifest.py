@@ -51,12 +51,8 @@ def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
     named = (changed, manifest.removed, manifest.measures, columns.dropped, columns.kept)
     # What is warned of twice could stand for a number.
     n_odd_warnings = len(manifest.warnings) - len(_WARNINGS.intersection(manifest.warnings))
-    odd = [
-        manifest.method != "dp",
-        manifest.texts is not None,
-        columns.ids is not Ids.FRESH,
-        columns.time is not TimeDetail.DROP,
-    ]
+    odd = [manifest.method != "dp", manifest.texts is not None]
+    odd += [columns.ids is not Ids.FRESH, columns.time is not TimeDetail.DROP]
     odd += [name not in _VERSIONED or not _VERSION.fullmatch(text) for name, text in manifest.versions.items()]
     odd += [isinstance(data, Tallies) and _MADE_UP in manifest.parameters, *_odd_files(manifest, data)]
     n_odd = n_odd_warnings + n_odd_settings(manifest) + sum(odd)
@@ -67,10 +63,8 @@ def _odd_files(manifest: Manifest, data: Tallies | QueryLog) -> tuple[bool, bool
     """Return whether the files are not named and described as all of their kind are; made-up rows have no clicks."""
     file, clicks, is_made_up = manifest.data, manifest.clicks, isinstance(data, QueryLog)
     names = {role: role for role in data.columns} if is_made_up else {}
-    return (
-        file is not None and file != _usual(file, "log" if is_made_up else "queries", names),
-        clicks is not None and (is_made_up or clicks != _usual(clicks, "clicks", {})),
-    )
+    is_odd = file is not None and file != _usual(file, "log" if is_made_up else "queries", names)
+    return is_odd, clicks is not None and (is_made_up or clicks != _usual(clicks, "clicks", {}))
 
 
 def _usual(file: DataFile, kind: Literal["log", "queries", "clicks"], names: dict[str, str]) -> DataFile:
@@ -90,13 +84,13 @@ def _settings_broken(manifest: Manifest) -> Iterator[Witness]:
         if has_clicks and isinstance(share, int | float):
             spent = sum(part.epsilon for part in manifest.noise if part.what == "clicks")
             if not isclose(spent, share * promise.epsilon, rel_tol=_ROUNDING):
-                said, needed = in_units(share * promise.epsilon), in_units(spent)
-                yield Witness(kind="other_promise", support=said, needed=needed)
+                said = in_units(share * promise.epsilon)
+                yield Witness(kind="other_promise", support=said, needed=in_units(spent))
     # There is a part of the noise for each round, and one for clicks if a part of the budget is for them.
     whats, rounds = [part.what for part in manifest.noise], parameters.get("rounds")
     if whats.count("queries") != rounds or whats.count("clicks") != has_clicks:
-        expected = rounds + has_clicks if type(rounds) is int else 0
-        yield Witness(kind="other_parts", support=len(whats), needed=expected)
+        needed = rounds + has_clicks if type(rounds) is int else 0
+        yield Witness(kind="other_parts", support=len(whats), needed=needed)
     # Nobody has a part in more counts than the settings say.
     for part, noise in enumerate(manifest.noise, start=1):
         most = parameters.get(f"max_{noise.what}")
@@ -127,6 +121,5 @@ def _counts_broken(manifest: Manifest, tallies: Tallies) -> Iterator[Witness]:
         if frame is not None:
             texts = frame.columns[:-1]
             by_count = frame.sort("count", *texts, descending=[True, *(False for _ in texts)])
-            n_moved = int((frame.hash_rows() != by_count.hash_rows()).sum())
-            if n_moved:
+            if n_moved := int((frame.hash_rows() != by_count.hash_rows()).sum()):
                 yield Witness(kind="other_order", support=n_moved, needed=0)

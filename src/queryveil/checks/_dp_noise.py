@@ -8,7 +8,6 @@ large that the noise is seen as it is. The delta at an epsilon is the largest ov
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import ceil, erfc, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -46,14 +45,12 @@ class Gaussian:
         return float(_gaussian_chances(_upwards(value, self.scale), scale=self.scale, n=1).sum())
 
     def beyond(self, n: int, epsilon: float) -> tuple[float, float]:
-        """Return the delta of n counts at an epsilon; by symmetry it is the same either way.
-
-        The logarithm of how much likelier an outcome is depends on the sum of the noise alone.
-        """
+        """Return the delta of n counts at an epsilon; by symmetry it is the same either way."""
         delta = _nothing(epsilon) if n == 0 else self._beyond(n, epsilon)
         return delta, delta
 
     def _beyond(self, n: int, epsilon: float) -> float:
+        # The logarithm of how much likelier an outcome is depends on the sum of the noise alone.
         reach = self.scale * sqrt(n)
         first = max(floor(epsilon * self.scale**2 - n / 2) + 1, -int(2 * _FAR * reach) - 1)
         if first > 2 * _FAR * reach + 1:
@@ -225,29 +222,26 @@ def delta_of(
 ) -> float:
     """Return the smallest delta that the noise keeps at an epsilon; `bare` is the noise by itself, if it is known.
 
-    Where one is `stated` it need only be known whether that is exceeded: what is given is then no more than the delta,
-    and above the stated one if and only if the delta is.
+    Where one is `stated`, what is given may be less than the delta, but is above the stated one just if the delta is.
 
     >>> parts = {"what": "queries", "mechanism": "laplace", "max_items": 1, "scale": 1.0, "threshold": 13}
     >>> laplace = Noise(**parts, epsilon=1.0, delta=1e-5)
     >>> f"{delta_of(laplace, epsilon=1.0):.3g}"
     '4.49e-06'
     """
-    bare = bare or bare_noise(noise)
+    bare, n = bare or bare_noise(noise), noise.max_items
     new = bare.at_least(noise.threshold - noise.least)
     if new >= 1:
         return 1.0
     kept = log1p(-new)
-    at = partial(_between, bare, noise.max_items, epsilon, kept)
-    found = max(at(0, 0), at(noise.max_items, noise.max_items))
-    return _largest(at, 0, noise.max_items, found=found, stated=stated)
 
+    def bound(first: int, last: int) -> float:
+        """Bound the delta where `first` to `last` of n counts are new, exactly if these are the same."""
+        more, _ = bare.beyond(n - first, epsilon - first * kept)
+        _, less = bare.beyond(n - first, epsilon + last * kept)
+        return max(-expm1(last * kept) + exp(last * kept) * more, less)
 
-def _between(bare: Gaussian | Geometric, n: int, epsilon: float, kept: float, first: int, last: int) -> float:
-    """Bound the delta where `first` to `last` of n counts are new, exactly if these are the same."""
-    more, _ = bare.beyond(n - first, epsilon - first * kept)
-    _, less = bare.beyond(n - first, epsilon + last * kept)
-    return max(-expm1(last * kept) + exp(last * kept) * more, less)
+    return _largest(bound, 0, n, found=max(bound(0, 0), bound(n, n)), stated=stated)
 
 
 def _largest(bound: Callable[[int, int], float], first: int, last: int, *, found: float, stated: float | None) -> float:

@@ -1,8 +1,7 @@
 """Check what a manifest states beside its promise: settings, counts, versions and warnings that a release can have.
 
-What is stated of the files is compared with them in `checks.whole`, and all of a dp release in `checks._dp_manifest`,
-whose rules are stricter. Of a method that is not one of ours, names of settings and counts and texts of warnings are
-its own.
+What is stated of the files is compared with them in `checks.whole`, and all of a dp release in `checks._dp_manifest`.
+Of a method that is not one of ours, names of settings and counts and texts of warnings are its own.
 """
 
 import json
@@ -14,7 +13,7 @@ import msgspec
 
 from queryveil import guarantees
 from queryveil.checks.verdict import count
-from queryveil.data import ROLES, Format
+from queryveil.data import ROLES, Format, Profiles, QueryLog
 from queryveil.errors import printable
 from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
 
@@ -33,10 +32,6 @@ def _number(least: float, most: float = float(_MOST)) -> _Fits:
 
 def _one_of(*values: object) -> _Fits:
     return lambda value: any(value == each and type(value) is type(each) for each in values)
-
-
-def _is_number_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, int | float)
 
 
 def _yes_or_no(*names: str) -> dict[str, _Fits]:
@@ -99,7 +94,9 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
     },
     "dp": {
         # Whether these agree with the promise and the noise is checked in `checks._dp_manifest`.
-        **dict.fromkeys(("epsilon", "delta", "max_queries", "rounds"), _is_number_or_none),
+        **dict.fromkeys(
+            ("epsilon", "delta", "max_queries", "rounds"), lambda value: value is None or isinstance(value, int | float)
+        ),
         "mechanism": _one_of(*_MECHANISMS),
         "choose": _one_of("random", "frequent"),
         "clicks": lambda value: _number(0, 1)(value) and value < 1,
@@ -250,12 +247,10 @@ def _rows(manifest: Manifest) -> Iterator[str]:
 
 
 def _parts(manifest: Manifest) -> Iterator[str]:
-    promise = manifest.promise
-    has_clusters = isinstance(promise, guarantees.KdeltaAnonymity) and not promise.same_texts
+    has_clusters = isinstance(manifest.promise, guarantees.KdeltaAnonymity) and not manifest.promise.same_texts
     if (manifest.query_clusters and not has_clusters) or manifest.noise:
         yield f"{MANIFEST} has clusters of queries or noise, which no such release has"
-    pairs = manifest.versions.items()
-    if not all(_PACKAGE.fullmatch(name) and _VERSION.fullmatch(text) for name, text in pairs):
+    if not all(_PACKAGE.fullmatch(name) and _VERSION.fullmatch(text) for name, text in manifest.versions.items()):
         yield f"{MANIFEST} has versions that are none"
 
 
@@ -293,27 +288,29 @@ def _file(manifest: Manifest) -> Iterator[str]:
     data = manifest.data
     if data is None:
         return
+    name, is_log = printable(data.name), data.kind == "log"
     formats = {"groups": (Format.JSONL,), "transactions": _OF_TRANSACTIONS}.get(data.kind, tuple(Format))
     if data.kind == "clicks" or data.format not in formats:
-        yield f"{MANIFEST} describes {printable(data.name)} as no such file is"
-    usual = _USUAL_NAMES.get(data.format, {}) if data.kind == "log" else {}
-    is_named = data.format not in _USUAL_NAMES and data.kind == "log"
-    if not set(data.names) <= set(ROLES) or (
-        not is_named and not all(name in (role, usual.get(role)) for role, name in data.names.items())
-    ):
-        yield f"{MANIFEST} names columns of {printable(data.name)} that such a file does not have"
+        yield f"{MANIFEST} describes {name} as no such file is"
+    usual = _USUAL_NAMES.get(data.format, {}) if is_log else {}
+    is_usual = all(column in (role, usual.get(role)) for role, column in data.names.items())
+    if not set(data.names) <= set(ROLES) or not (is_usual or (is_log and data.format not in _USUAL_NAMES)):
+        yield f"{MANIFEST} names columns of {name} that such a file does not have"
     has_none = data.kind == "groups" or data.format in (Format.EXCITE, Format.TRANSACTIONS)
     if data.format is not Format.AOL and data.has_header is has_none:
-        yield f"{MANIFEST} says of {printable(data.name)} that it has {'a' if has_none else 'no'} header"
+        yield f"{MANIFEST} says of {name} that it has {'a' if has_none else 'no'} header"
 
 
-def other_before(manifest: Manifest, *, n_rows: int | None, n_users: int, n_others: int | None) -> Iterator[str]:
-    """Yield where the manifest states other sizes of the original; rows and columns are compared where known."""
-    counts = manifest.counts
-    if n_rows is not None and counts.n_rows_before != n_rows:
-        yield f"{MANIFEST} says {counts.n_rows_before:,} rows before, and the original has {n_rows:,}"
-    if counts.n_users_before != n_users and _ESTIMATED not in manifest.warnings:
-        yield f"{MANIFEST} says {counts.n_users_before:,} users before, and the original has {n_users:,}"
-    n_dropped = manifest.columns.n_others_dropped
-    if n_others is not None and n_dropped > n_others:
-        yield f"{MANIFEST} says that {n_dropped:,} other columns were dropped, and the original has {n_others:,}"
+def other_before(manifest: Manifest, original: QueryLog | Profiles) -> Iterator[str]:
+    """Yield where the manifest states other sizes of the original."""
+    # Of profiles and the log that they were made from only the people are the same.
+    is_same_kind = isinstance(original, Profiles) is (manifest.parameters.get("weights") == "given")
+    n_rows, n_users = manifest.counts.n_rows_before, manifest.counts.n_users_before
+    if is_same_kind and n_rows != original.n_rows:
+        yield f"{MANIFEST} says {n_rows:,} rows before, and the original has {original.n_rows:,}"
+    if n_users != original.n_users and _ESTIMATED not in manifest.warnings:
+        yield f"{MANIFEST} says {n_users:,} users before, and the original has {original.n_users:,}"
+    if is_same_kind and isinstance(original, QueryLog):
+        n_dropped, n_others = manifest.columns.n_others_dropped, sum(name not in ROLES for name in original.columns)
+        if n_dropped > n_others:
+            yield f"{MANIFEST} says that {n_dropped:,} other columns were dropped, and the original has {n_others:,}"

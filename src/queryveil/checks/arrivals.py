@@ -33,8 +33,7 @@ FINEST = timedelta(seconds=1)
 class Arrivals:
     """The events that entered the pools, in the order of their arrival.
 
-    - `frame`: the columns `user` (the id used in the release), `query` (without identifiers), `category` (its number),
-      and `time` if the log has times.
+    - `frame`: `user` (by the id in the release), `query` (without identifiers), `category` (its number), any `time`.
     - `time_unit`: what released times, which are those of arrivals, are truncated to; None for a release without times.
     - `max_pool`: the most events that a pool holds, if known.
     - `in_order`: whether the rows of the release are in the order in which they were released.
@@ -111,8 +110,7 @@ def arrivals_of(
 ) -> Arrivals:
     """Return the events of the original log in the order and under the user ids that the manifest states.
 
-    Events are ordered by time, those without one last, unless the parameter `order` says that file order was used. A
-    log without times was shuffled first; then its release has no times either, and no order can be verified.
+    Events are ordered by time, those without one last, unless the parameter `order` says that file order was used.
     """
     parameters, columns, rows = release.manifest.parameters, release.manifest.columns, release.log
     # Rows of a stream are in the order of release; those of a file are shuffled.
@@ -122,16 +120,23 @@ def arrivals_of(
     if classifier is None and kind not in ("evidence", "paper"):
         own = "--frequencies, --recommendations, --categories"
         raise BadInput(f"this release was made with tables of your own: give them too ({own})")
-    names = _check_ids(columns.ids, key)
+    if columns.ids is Ids.FRESH:
+        raise BadInput(
+            "its user ids are fresh, so who got whose query cannot be judged; anonymize with --ids keyed --key FILE"
+        )
+    if columns.ids is Ids.KEYED and key is None:
+        raise BadInput("its user ids are keyed, so the key is needed to judge who got whose query: add --key FILE")
     frame = log.frame.select(name for name in ("user", "query", "time") if name in log.columns)
     if "time" in frame.columns and is_by_time:
         frame = frame.sort("time", nulls_last=True, maintain_order=True)
     step("categories")
     chosen = classifier or Classifier(kind=str(kind))
     frame = _events(frame, chosen, drops_unclassified=parameters.get("unclassified") == "drop")
-    if names is not None:
-        frame = frame.with_columns(_keyed(frame["user"], names))
-        rows = rows.with_frame(rows.frame.with_columns(_people(release, frame, names)))
+    if columns.ids is Ids.KEYED and key is not None:
+        users = number(frame["user"])
+        names = pl.Series([_name(user, key) for user in users.distinct], dtype=pl.String)
+        frame = frame.with_columns(user=names.gather(users.codes))
+        rows = rows.with_frame(rows.frame.with_columns(_people(release, frame, key)))
         if rows.n_rows and not rows.frame["user"].is_in(frame["user"].unique().implode()).any():
             raise BadInput(
                 "with this key no user of the release is found in the original; give the key it was made with"
@@ -149,17 +154,6 @@ def arrivals_of(
     )
 
 
-def _check_ids(ids: Ids, key: bytes | None) -> bytes | None:
-    """Return the key of the user ids, None if ids are kept; raise if users cannot be matched."""
-    if ids is Ids.FRESH:
-        raise BadInput(
-            "its user ids are fresh, so who got whose query cannot be judged; anonymize with --ids keyed --key FILE"
-        )
-    if ids is Ids.KEYED and key is None:
-        raise BadInput("its user ids are keyed, so the key is needed to judge who got whose query: add --key FILE")
-    return key if ids is Ids.KEYED else None
-
-
 def _events(frame: pl.DataFrame, classifier: Classifier, *, drops_unclassified: bool) -> pl.DataFrame:
     """Return the events with identifiers removed and a category number, without those that are then empty."""
     queries = number(frame["query"])
@@ -169,16 +163,8 @@ def _events(frame: pl.DataFrame, classifier: Classifier, *, drops_unclassified: 
     if drops_unclassified:
         stays &= category >= 0
     category = np.where(category < 0, len(CATEGORIES), category).astype(np.int8)
-    events = frame.with_columns(
-        cleaned.gather(queries.codes).alias("query"), pl.Series("category", category[queries.codes])
-    )
+    events = frame.with_columns(query=cleaned.gather(queries.codes), category=pl.Series(category[queries.codes]))
     return events.filter(pl.Series(stays[queries.codes]))
-
-
-def _keyed(users: pl.Series, key: bytes) -> pl.Series:
-    found = number(users)
-    names = [_name(user, key) for user in found.distinct]
-    return pl.Series(names, dtype=pl.String).gather(found.codes).alias("user")
 
 
 def _name(user: str, key: bytes) -> str:
@@ -188,8 +174,8 @@ def _name(user: str, key: bytes) -> str:
 def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
     """Return the users of the released rows under the ids that hold in every window; an id of nobody stays.
 
-    A user's id in a window is derived from that id and the number of the window, counted from 1970. Users are tried in
-    the windows that they asked in, then in all.
+    An id in a window is derived from that id and the number of the window, from 1970. Users are tried in the windows
+    that they asked in, then in all.
     """
     users, window = release.log.frame["user"], release.promise.window
     if window is None:
@@ -232,10 +218,10 @@ def replay(
 ) -> tuple[Ints, Ints]:
     """Replay arrivals one by one, releasing each row after the first arrival that allows it, up to its `latest`.
 
-    `came` (arrivals) and `left` (released rows) have four lines: pools, members, texts and queries, which are texts
-    however they are typed. A member is a user in one pool; an arrival of pool -1 never waits, the query of one of query
-    -1 does not, and a row of pool -1 has a text that never arrived. Return per row the arrival after which it is
-    released, and a line for each rule that a row breaks: row, rule, value found, value needed.
+    `came` (arrivals) and `left` (released rows) have four lines: pools, members (users in one pool), texts and queries,
+    which are texts however they are typed. An arrival of pool -1 never waits, the query of one of query -1 does not,
+    and a row of pool -1 has a text that never arrived. Return per row the arrival after which it is released, and a
+    line for each rule that a row breaks: row, rule, value found, value needed.
     """
     n_waiting, n_users = np.zeros(n_pools, np.int64), np.zeros(n_pools, np.int64)
     asked, given = np.zeros(n_members, np.int64), np.zeros(n_members, np.int64)

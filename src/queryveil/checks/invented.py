@@ -20,8 +20,7 @@ from queryveil.guarantees import KmAnonymity
 class Tree(Protocol):
     """A taxonomy, such as that of `queryveil.text`, which is not imported here.
 
-    Its nodes are numbered from the root, which is 0 and has the parent -1; a parent has a smaller number than its
-    children.
+    The root has the number 0 and the parent -1; a parent has a smaller number than its children.
     """
 
     @property
@@ -51,8 +50,7 @@ def nodes_of(words: pl.Series, *, tree: Tree) -> Ints:
 
 def counts_below(counts: Ints, *, tree: Tree) -> Ints:
     """Return the sum of the counts at each node and below it."""
-    below = counts.tolist()
-    parents = tree.parent.tolist()
+    below, parents = counts.tolist(), tree.parent.tolist()
     for node in range(len(parents) - 1, 0, -1):
         below[parents[node]] += below[node]
     return np.array(below, np.int64)
@@ -88,9 +86,7 @@ def _below(before: Histories, *, nodes: Ints, tree: Tree) -> tuple[Ints, Ints]:
     is_known = node_of_word >= 0
     at = np.zeros(n_nodes, np.int64)
     np.add.at(at, node_of_word[is_known], before.n_occurrences[is_known])
-
-    is_asked = np.zeros(n_nodes, np.bool_)
-    is_asked[nodes] = True
+    is_asked = np.isin(np.arange(n_nodes), nodes)
     lengths = np.diff(before.starts) - 1
     owner = np.repeat(np.arange(lengths.size), lengths)
     node = node_of_word[before.word_of_item[before.line[before.line >= 0]]]
@@ -106,12 +102,9 @@ def _below(before: Histories, *, nodes: Ints, tree: Tree) -> tuple[Ints, Ints]:
 def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonomy: Tree | None = None) -> Found:
     """Return the number and witnesses of what the released log has in excess of the original.
 
-    Users have new ids and cannot be matched. What can be checked: a term that is not in the original, or has more users
-    or more occurrences than there; more users or more rows. Under a promise with windows a user of the original counts
-    once per window, because ids are assigned anew in each.
-
-    Under a promise about items, nodes of the `taxonomy` may represent what is below them; without it they are not
-    checked. The original is split at blanks only if its terms are items.
+    Users have new ids and cannot be matched. What can be checked: a term with more users or occurrences than in the
+    original; more users or more rows. Under a promise with windows a user of the original counts once per window. Under
+    one about items, nodes of the `taxonomy` may represent what is below them; without it they are not checked.
     """
     by_blanks = promise.items and original.terms_are_items
     after, released = _counted(log, window=None, by_blanks=promise.items)
@@ -137,14 +130,10 @@ def invented(log: QueryLog, *, original: QueryLog, promise: KmAnonymity, taxonom
 
 def _more(released: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """Return the terms that have more users or occurrences in the release than before."""
-    return (
-        released.join(before, on="term", how="left", suffix="_before")
-        .with_columns(pl.col("n_users_before", "n_occurrences_before").fill_null(0))
-        .filter(
-            (pl.col("n_users") > pl.col("n_users_before")) | (pl.col("n_occurrences") > pl.col("n_occurrences_before"))
-        )
-        .sort("n_users", "term")
-    )
+    both = released.join(before, on="term", how="left", suffix="_before")
+    is_more = [pl.col(name) > pl.col(f"{name}_before").fill_null(0) for name in ("n_users", "n_occurrences")]
+    before_or_none = pl.col("n_users_before", "n_occurrences_before").fill_null(0)
+    return both.filter(pl.any_horizontal(is_more)).with_columns(before_or_none).sort("n_users", "term")
 
 
 def without_unknown(log: QueryLog) -> QueryLog:

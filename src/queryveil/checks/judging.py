@@ -16,7 +16,7 @@ from queryveil.checks.invented import Tree, invented
 from queryveil.checks.texts import too_few_of_one
 from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict
-from queryveil.data import ROLES, Groups, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
 from queryveil.formats.aggregates import read_membership
@@ -48,13 +48,12 @@ def verify(
     Of a release that was made here and not read from a folder, the promise alone is judged.
 
     - `release`: the release, or its folder.
-    - `original`: what it was made from, or its file: a log, transactions for a release of transactions, a log or
-      profiles for groups. With it, anything that only the release has is a violation. Required for swap.
+    - `original`: what it was made from, or its file: a log, transactions, or profiles. With it, anything that only the
+      release has is a violation. Required for swap.
     - `taxonomy`: the taxonomy in which terms or items were generalised; needed to compare them with the original.
     - `key`: the key of keyed user ids; needed for swap.
     - `classifier`: the classifier that swap used, if it has tables of your own.
-    - `membership`: who is in which group, as plink wrote it, or its file: members are counted again, and with the
-      original the holders of each term too.
+    - `membership`: who is in which group, or its file: members and, with the original, holders are counted again.
     - `expect`: the promise that is expected, as `km k=5 m=2`: another one or a weaker one is a fault.
     - `signed_by`: the file with the public key of whoever must have signed it; without their signature it is a fault.
     """
@@ -95,12 +94,7 @@ def _other_before(release: Release, original: _Read | None) -> list[str]:
     promises_sizes = not (release.promise.is_noisy or release.promise.promises_nothing)
     if release.contents is None or not promises_sizes or not isinstance(original, QueryLog | Profiles):
         return []
-    # Of profiles and the log that they were made from only the people are the same.
-    is_same_kind = isinstance(original, Profiles) is (release.manifest.parameters.get("weights") == "given")
-    n_rows, n_others = (original.n_rows if is_same_kind else None), None
-    if is_same_kind and isinstance(original, QueryLog):
-        n_others = sum(name not in ROLES for name in original.columns)
-    return list(other_before(release.manifest, n_rows=n_rows, n_users=original.n_users, n_others=n_others))
+    return list(other_before(release.manifest, original))
 
 
 def _signature_faults(release: Release, public: Path | str) -> list[str]:
@@ -137,7 +131,11 @@ def _judged(
             verdict = plink.verify_linkability(release.groups, promise, original=original)
             if membership is None:
                 return verdict
-            others = plink.recounted(release.groups, _as_membership(membership), original=original)
+            if isinstance(membership, pl.DataFrame):
+                members = membership.select(pl.col("user").cast(pl.String), pl.col("group").cast(pl.Int64))
+            else:
+                members = read_membership(Path(membership))
+            others = plink.recounted(release.groups, members, original=original)
             return verdict.joined(others, notes=() if original is not None else (_NOT_RECOUNTED,))
         case guarantees.SwapAnonymity() as promise:
             log = _as_log(original)
@@ -155,10 +153,9 @@ def _judged(
 
 
 def _verify_kdelta(release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None) -> Verdict:
-    log, clusters = release.log, release.manifest.query_clusters
-    additions = release.manifest.parameters.get("additions") is not False
+    clusters, additions = release.manifest.query_clusters, release.manifest.parameters.get("additions") is not False
     try:
-        verdict = kdelta.verify_kdelta(log, promise, clusters=clusters, original=original, additions=additions)
+        verdict = kdelta.verify_kdelta(release.log, promise, clusters=clusters, original=original, additions=additions)
         return verdict if original is None else verdict.with_faults(_too_few(release, original.frame))
     except BadInput as error:
         # The manifest does not number the queries of this log.
@@ -173,8 +170,7 @@ def _too_few(release: Release, asked: pl.DataFrame) -> list[str]:
 
 
 def _verify_dp(release: Release, promise: guarantees.DifferentialPrivacy, *, original: QueryLog | None) -> Verdict:
-    data = release.data if isinstance(release.data, QueryLog) else release.tallies
-    manifest = release.manifest
+    data, manifest = release.data if isinstance(release.data, QueryLog) else release.tallies, release.manifest
     told = claims_broken(manifest, data, text=None if release.contents is None else release.contents.manifest)
     notes = (SEEDED_NOISE,) if SEEDED_NOISE in manifest.warnings else ()
     verdict = dp.verify_dp(data, promise, noise=manifest.noise, original=original)
@@ -206,8 +202,6 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a promise about released data, without the original.
 
-    - `data`: the released data.
-    - `promise`: the guarantee.
     - `time_unit`: what the times of a log were rounded to.
     - `clusters`: the manifest's `query_clusters`, for kdelta.
     - `noise`: the manifest's noise, for dp.
@@ -244,12 +238,6 @@ def _as_transactions(original: _Read, *, unit: object) -> Transactions:
     if unit != "query":
         rows = rows.group_by("user", maintain_order=True).agg(pl.col("items").explode(empty_as_null=False))
     return Transactions.from_frame(rows.select("items"))
-
-
-def _as_membership(membership: pl.DataFrame | Path | str) -> pl.DataFrame:
-    if isinstance(membership, pl.DataFrame):
-        return membership.select(pl.col("user").cast(pl.String), pl.col("group").cast(pl.Int64))
-    return read_membership(Path(membership))
 
 
 def _as_log(original: _Read | None) -> QueryLog | None:

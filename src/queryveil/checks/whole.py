@@ -1,8 +1,7 @@
 """Check all that lies in a release folder against its manifest: files, columns, times, ids, counts and texts.
 
-A promise is about what a method released. Whatever else stands in the folder no promise covers, and whoever hands the
-folder on hands it out too. What is wrong here is a fault, in one line that names files, columns and rows, and never a
-text or an id of a user.
+No promise covers whatever else stands in the folder, and whoever hands the folder on hands it out too. What is wrong is
+a fault, in one line that names files, columns and rows, and never a text or an id of a user.
 """
 
 import re
@@ -228,13 +227,10 @@ def _counts(release: Release, _: DataFile) -> Iterator[str]:
         yield from _other_measure(manifest, "average_length", data.n_items / max(1, n))
 
 
-_ROUNDED = 0.001
-"""How far a measure may be from what is counted."""
-
-
 def _other_measure(manifest: Manifest, name: str, there: float) -> Iterator[str]:
     said = manifest.measures.get(name, there)
-    if not abs(said - there) <= _ROUNDED:
+    # Measures are rounded.
+    if not abs(said - there) <= 0.001:
         yield f"{MANIFEST} measures {said:g} {name.replace('_', ' ')}, and there are {there:,.6g} in the files"
 
 
@@ -250,11 +246,10 @@ def other_sizes(manifest: Manifest, **there: int) -> list[str]:
 
 def _settings(manifest: Manifest) -> Iterator[str]:
     """Yield where the promise and the settings that it was made with differ."""
-    promise = manifest.promise
-    parameters, fields = manifest.parameters, msgspec.structs.asdict(promise)
+    promise, parameters, required = manifest.promise, manifest.parameters, _METHODS.get(manifest.method, ())
     if isinstance(promise, NoPromise):
         return
-    required = _METHODS.get(manifest.method, ())
+    fields = msgspec.structs.asdict(promise)
     for name, promised in fields.items():
         if name in parameters or name in required or (name == "window" and promised):
             said = parameters.get(name, "nothing")
@@ -302,14 +297,13 @@ def _texts(release: Release, file: DataFile) -> Iterator[str]:
         groups = data.frame.select("terms").with_row_index("row")
         terms = groups.explode("terms", empty_as_null=False)
         # Written in two ways a term would be two, each held by half of those who have it.
-        is_double = terms.with_columns(folded_all(terms["terms"]).alias("terms")).is_duplicated()
+        is_double = terms.with_columns(terms=folded_all(terms["terms"])).is_duplicated()
         odd = terms["row"].filter(is_double | untidy(terms["terms"], promise, method=method))
         yield from _rows(groups["row"].is_in(odd.unique().implode()), said)
 
 
 def _rows(is_wrong: pl.Series, said: str) -> Iterator[str]:
     """Yield one line if rows are wrong, with their number and the first of them."""
-    n = int(is_wrong.sum())
-    if n:
+    if n := int(is_wrong.sum()):
         first = int(is_wrong.arg_max() or 0) + 1
         yield f"{said} {count(n, 'row')}" + (f" (row {first})" if n == 1 else f" (the first is row {first})")
