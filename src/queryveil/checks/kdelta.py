@@ -83,10 +83,7 @@ def _first_far(
 
 @njit(cache=True)
 def _always_near(both: int, n_common: int, allowed: Ints) -> bool:
-    """Return whether any two sets with up to `both` elements together are near, as they share at least `n_common`.
-
-    The more other elements, the further apart they can be: what holds for the largest holds for all.
-    """
+    """Return whether any two sets with up to `both` elements together are near, as they share at least `n_common`."""
     return bool(n_common > 0 and both - 2 * n_common <= allowed[both - n_common])
 
 
@@ -167,13 +164,10 @@ def _wide_clusters(rows: pl.DataFrame, *, delta: float) -> Found:
     if limit >= 1 or sets.height == 0:
         return 0, []
     sizes = sets["urls"].list.len().fill_null(0).cast(pl.Int64).to_numpy()
-    first, second, n_shared = far_pairs(
-        starts_of(sets["cluster"].rle().struct.field("len").to_numpy()),
-        starts_of(sizes),
-        sets["urls"].explode().drop_nulls().to_numpy(),
-        int(rows["url"].to_numpy().max()) + 1,
-        np.array([limit.numerator * n // limit.denominator for n in range(2 * int(sizes.max()) + 1)], np.int64),
-    )
+    cluster_starts = starts_of(sets["cluster"].rle().struct.field("len").to_numpy())
+    urls, n_urls = sets["urls"].explode().drop_nulls().to_numpy(), int(rows["url"].to_numpy().max()) + 1
+    most = [limit.numerator * n // limit.denominator for n in range(2 * int(sizes.max()) + 1)]
+    first, second, n_shared = far_pairs(cluster_starts, starts_of(sizes), urls, n_urls, np.array(most, np.int64))
     is_wide = first >= 0
     first, second, n_shared = first[is_wide], second[is_wide], n_shared[is_wide]
     rows_of = pl.concat_list("row", sets["row"][second])
@@ -185,8 +179,8 @@ def _wide_clusters(rows: pl.DataFrame, *, delta: float) -> Found:
 def _url_sets(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the sets of URLs clicked for queries (`urls`, null for none), by `cluster` and first `row`.
 
-    Of the queries of a cluster with the same URLs the first stands for all; those without URLs all stay. `size` is the
-    number of queries of the cluster; those of one query are left out.
+    Of a cluster's queries with the same URLs the first stands for all; those without URLs all stay. `size` is their
+    number, and clusters of one query are left out.
     """
     queries = rows.unique("query", keep="first", maintain_order=True).select("query", "cluster", "row")
     queries = queries.with_columns(size=pl.len().over("cluster")).filter(pl.col("size") > 1)
@@ -229,18 +223,14 @@ def verify_kdelta(
 
 def _rare_shares(rows: pl.DataFrame, *, k: int, max_distance: float) -> Found:
     """Return the number and witnesses of the distinct vectors of shares that fewer than k users have, or are near."""
-    distinct = (
-        rows.unique("user", keep="first", maintain_order=True)
-        .select("row", shares=_shares(rows))
-        .group_by("shares")
-        .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len().cast(pl.Int64))
-    )
+    users = rows.unique("user", keep="first", maintain_order=True).select("row", shares=_shares(rows))
+    first_rows, n_users = pl.col("row").sort().head(Verdict.N_KEPT), pl.len().cast(pl.Int64)
+    distinct = users.group_by("shares").agg(rows=first_rows, support=n_users)
     if max_distance and distinct.height:
         support = _near_users(distinct["shares"], distinct["support"].to_numpy(), k=k, max_distance=max_distance)
         distinct = distinct.with_columns(support=support)
-    rare = distinct.filter(pl.col("support") < k).select(
-        "rows", "support", size=pl.col("shares").list.len() // 2, needed=pl.lit(k)
-    )
+    size = pl.col("shares").list.len() // 2
+    rare = distinct.filter(pl.col("support") < k).select("rows", "support", size=size, needed=pl.lit(k))
     return found_in(rare, kind="near_shares" if max_distance else "shares")
 
 
@@ -267,9 +257,7 @@ def count_near(
     Vector v has the share `part[i]` in `cells[i]`, for i from `starts[v]` up to `starts[v + 1]`; of each cell `owner`
     and `owner_part` have the vectors with a share in it, and that share. D is 1 less what two vectors share.
     """
-    found = n_users.copy()
-    shared = np.zeros(n_users.size)
-    touched = np.empty(n_users.size, np.int64)
+    found, shared, touched = n_users.copy(), np.zeros(n_users.size), np.empty(n_users.size, np.int64)
     for vector in range(n_users.size):
         if n_users[vector] >= k:
             continue
@@ -291,17 +279,12 @@ def count_near(
 def _shares(rows: pl.DataFrame) -> pl.Series:
     """Return per user a list of cells, ascending, each followed by the number of the user's rows in it.
 
-    Where days count, a cell on two days is two. The numbers are divided by their greatest common divisor: then they are
-    equal if and only if the shares are.
+    Where days count, a cell on two days is two. Divided by their greatest divisor, equal numbers are equal shares.
     """
     cluster, url, time = (rows[name].to_numpy() for name in ("cluster", "url", "time"))
     cell = np.unique(cluster * (url.max(initial=0) + 1) + url, return_inverse=True)[1]
-    counted = (
-        rows.select("user", cell=pl.Series(cell * (time.max(initial=0) + 1) + time))
-        .group_by("user", "cell")
-        .agg(pl.len().cast(pl.Int64).alias("n"))
-        .sort("user", "cell")
-    )
+    cells = rows.select("user", cell=pl.Series(cell * (time.max(initial=0) + 1) + time))
+    counted = cells.group_by("user", "cell").agg(n=pl.len().cast(pl.Int64)).sort("user", "cell")
     n = counted["n"].to_numpy()
     n_cells = np.bincount(counted["user"].to_numpy())
     starts = starts_of(n_cells)

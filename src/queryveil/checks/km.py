@@ -44,17 +44,10 @@ def window_column(log: QueryLog, window: str) -> pl.Series:
 
 def _linked_windows(log: QueryLog, windows: pl.Series) -> Found:
     """Return the number and witnesses of user ids that occur in more than one window."""
-    linked = (
-        pl.DataFrame({"user": log.frame["user"], "window": windows})
-        .with_row_index("row", offset=1)
-        .group_by("user", "window")
-        .agg(pl.col("row").min())
-        .group_by("user")
-        .agg(rows=pl.col("row").bottom_k(2).sort(), support=pl.len())
-        .filter(pl.col("support") > 1)
-        .with_columns(size=pl.lit(0), needed=pl.lit(1))
-    )
-    return found_in(linked, kind="linked_windows")
+    rows = log.frame.select("user", window=windows).with_row_index("row", offset=1)
+    by_user = rows.group_by("user", "window").agg(pl.col("row").min()).group_by("user")
+    counted = by_user.agg(rows=pl.col("row").bottom_k(2).sort(), support=pl.len(), size=pl.lit(0), needed=pl.lit(1))
+    return found_in(counted.filter(pl.col("support") > 1), kind="linked_windows")
 
 
 _N_STEPS = 20

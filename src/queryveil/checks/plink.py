@@ -36,10 +36,7 @@ def invented_terms(groups: Groups, *, original: QueryLog | Profiles, strict: boo
 def _in_both_readings(
     find: Callable[[QueryLog | Profiles], pl.DataFrame], original: QueryLog | Profiles, *, on: list[str]
 ) -> pl.DataFrame:
-    """Return what is found beside the original, however signs of a log are read that this Python does not know.
-
-    They may be separators to the method.
-    """
+    """Return what is found beside the original whether or not signs that this Python does not know are separators."""
     found = find(original)
     if found.height and isinstance(original, QueryLog):
         other = find(without_unknown(original))
@@ -77,9 +74,10 @@ def _more(released: pl.DataFrame, original: QueryLog | Profiles) -> pl.DataFrame
         n_users = np.zeros(len(histories.words), np.int64)
         n_users[histories.word_of_item] = histories.support
         before = pl.DataFrame({"term": histories.words, "needed": n_users})
-    joined = released.join(before, on="term", how="left")
-    joined = joined.with_columns(pl.col("needed").cast(pl.Int128).fill_null(0))
-    return joined.filter(pl.col("support") > pl.col("needed"))
+    needed = pl.col("needed").cast(pl.Int128).fill_null(0)
+    return (
+        released.join(before, on="term", how="left").with_columns(needed).filter(pl.col("support") > pl.col("needed"))
+    )
 
 
 def verify_linkability(groups: Groups, promise: Linkability, *, original: QueryLog | Profiles | None = None) -> Verdict:

@@ -74,14 +74,10 @@ def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.
 
     A pair that is issued again before it is forgotten stays remembered: such issues are one chain, up to its `end`.
     """
-    starts_anew = (pl.col("arrival") - pl.col("arrival").shift(1).over("pair") > remembered).fill_null(True)
-    chains = (
-        issued.sort("pair", "arrival")
-        .with_columns(chain=starts_anew.cum_sum())
-        .with_columns(end=pl.col("arrival").max().over("chain") + remembered - 1)
-        .sort("arrival")
-    )
-    ends = chains.select("pair", "end", "arrival")
+    arrival = pl.col("arrival")
+    starts_anew = (arrival - arrival.shift(1).over("pair") > remembered).fill_null(True)
+    chains = issued.sort("pair", "arrival").with_columns(chain=starts_anew.cum_sum())
+    ends = chains.select("pair", "arrival", end=arrival.max().over("chain") + remembered - 1).sort("arrival")
     found = own.sort("earliest", maintain_order=True).join_asof(
         ends, left_on="earliest", right_on="arrival", by="pair", check_sortedness=False
     )

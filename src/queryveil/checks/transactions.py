@@ -40,10 +40,8 @@ def _counted(transactions: Transactions) -> pl.DataFrame:
     rows = transactions.frame.with_row_index("row", offset=1)
     lengths = rows["items"].list.len()
     places = rows.select("row", pl.int_ranges(1, lengths + 1).alias("position"), pl.col("items").alias("item"))
-    flat = places.filter(lengths > 0).explode("position", "item")
-    return flat.group_by("item", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("n"), pl.first("row", "position")
-    )
+    flat = places.filter(lengths > 0).explode("position", "item").group_by("item", maintain_order=True)
+    return flat.agg(pl.first("row", "position"), n=pl.len().cast(pl.Int64))
 
 
 def _more_items(released: pl.DataFrame, *, before: pl.DataFrame, tree: Tree) -> pl.DataFrame:
@@ -91,16 +89,11 @@ def verify_transactions(
     >>> verify_transactions(baskets, TransactionAnonymity(k=2)).in_words()
     'The promise is broken: 1 violation, for example a bag of 1 item is held by 1 transaction, 2 are needed (row 3).'
     """
-    rare = (
-        _bags(transactions)
-        .to_frame("bag")
-        .with_row_index("row", offset=1)
-        .group_by("bag")
-        .agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len())
-        .filter(pl.col("support") < promise.k)
-        .select("rows", "support", size=pl.col("bag").list.len(), needed=pl.lit(promise.k))
-    )
-    found = found_in(rare, kind="transaction")
+    bags = _bags(transactions).to_frame("bag").with_row_index("row", offset=1).group_by("bag")
+    counted = bags.agg(rows=pl.col("row").sort().head(Verdict.N_KEPT), support=pl.len())
+    rare = counted.filter(pl.col("support") < promise.k)
+    size, needed = pl.col("bag").list.len(), pl.lit(promise.k)
+    found = found_in(rare.select("rows", "support", size=size, needed=needed), kind="transaction")
     n_checked = int((transactions.frame["items"].list.len() > 0).sum())
     verdict = Verdict(promise=promise, n_users=transactions.n_transactions, n_checked_users=n_checked)
     if original is None:

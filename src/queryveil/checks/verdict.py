@@ -197,15 +197,10 @@ class Verdict:
 
     def joined(self, *found: Found, notes: Iterable[str] = ()) -> Self:
         """Return this verdict with further violations."""
-        n_violations = sum(n for n, _ in found)
-        witnesses = [*self.witnesses, *(witness for _, some in found for witness in some)]
-        return replace(
-            self,
-            holds=self.holds and not n_violations,
-            witnesses=tuple(sorted(witnesses)[: self.N_KEPT]),
-            n_violations=self.n_violations + n_violations,
-            notes=(*self.notes, *notes),
-        )
+        n = self.n_violations + sum(n for n, _ in found)
+        all_of_them = sorted([*self.witnesses, *(witness for _, some in found for witness in some)])
+        witnesses, notes = tuple(all_of_them[: self.N_KEPT]), (*self.notes, *notes)
+        return replace(self, holds=self.holds and not n, witnesses=witnesses, n_violations=n, notes=notes)
 
     def in_words(self) -> str:
         """Return the verdict in one line."""
@@ -244,19 +239,15 @@ class Verdict:
 
         Privacy: this is the one place where a verdict turns into text of the log, so it is asked for by name.
         """
-        lines = []
-        for witness in self.witnesses:
-            try:
-                terms = self._terms(witness, data)
-            except (IndexError, pl.exceptions.ColumnNotFoundError):
-                raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
-            lines.append(f"{' + '.join(terms)}: {witness.in_words()}" if terms else witness.in_words())
-        return lines
+        try:
+            shown = [(self._terms(witness, data), witness.in_words()) for witness in self.witnesses]
+        except (IndexError, pl.exceptions.ColumnNotFoundError):
+            raise BadInput("this is not the log that was judged; show the witnesses in that one") from None
+        return [f"{' + '.join(terms)}: {words}" if terms else words for terms, words in shown]
 
     def _terms(self, witness: Witness, data: QueryLog | Transactions | Groups | Tallies) -> list[str]:
         if witness.kind in _ABOUT_CLICKS:
-            clicks = data.clicks if isinstance(data, Tallies) else data.frame
-            clicks = data.frame if clicks is None else clicks
+            clicks = data.clicks if isinstance(data, Tallies) and data.clicks is not None else data.frame
             return [clicks[name][witness.rows[0] - 1] for name in ("query", "url")]
         if witness.kind in _ABOUT_QUERIES:
             return list(dict.fromkeys(data.frame["query"][row - 1] for row in witness.rows))
