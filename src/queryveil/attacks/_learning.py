@@ -17,11 +17,7 @@ def learned_scores(features: Floats, truth: Floats, *, of: Floats, rng: np.rando
     """Learn from examples how likely something is true of a row, and return the log odds of other rows.
 
     Features are cut into bins of about as many examples each, with smaller ones at the ends, where what is rare stands
-    out; so a probability may rise and fall with them. Each bin of each feature has a weight.
-
-    - `features`: one row for each example.
-    - `truth`: the probability that it is true of each example, mostly 0 or 1.
-    - `of`: the features of the other rows.
+    out; each has a weight, so a probability may rise and fall. `truth` is that of each example, mostly 0 or 1.
 
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> scores = learned_scores(features, np.array([0.0, 1.0, 1.0, 0.0]), of=features, rng=np.random.default_rng(1))

@@ -262,10 +262,7 @@ Reasons = Iterator[str]
 
 
 class Attacker(ABC):
-    """Somebody who tries to undo a release, with a name as in the docs.
-
-    How many facts it is given is reported where it has the settings `n_known` and `n_wrong`.
-    """
+    """Somebody who tries to undo a release, given as many facts as any settings `n_known` and `n_wrong` say."""
 
     @property
     @abstractmethod

@@ -149,17 +149,14 @@ def alone_with_own(pair: Pair, *, users: Int64s) -> Rows[np.int64]:
     if isinstance(pair.release.data, Transactions) and (np.bincount(distinct_bags(pair.after)[0]) > 1).all():
         # Each bag is there more than once, so that nobody is alone with anything.
         return Rows(np.zeros(len(users) + 1, np.int64), np.empty(0, np.int64))
-    ptr, alone = alone_with_few(_rarest(pair, users), pair.holders, pair.n_candidates)
-    return Rows(ptr, alone.astype(np.int64))
-
-
-def _rarest(pair: Pair, users: Int64s) -> Rows[np.int64]:
-    """Return the rarest of all that may stand for the terms of each user in the release."""
+    # The rarest of all that may stand for the terms of each user in the release.
     support = pair.holders.lengths
     items = _scoring.as_items(pair.before.terms_of(users), generalisations=pair.generalisations)
     items = items.keep(support[items.values] > 0)
     order = np.lexsort((support[items.values], items.row_of_entry))
-    return Rows(items.ptr, items.values[order]).keep(items.place_in_row < MOST_TERMS)
+    rarest = Rows(items.ptr, items.values[order]).keep(items.place_in_row < MOST_TERMS)
+    ptr, alone = alone_with_few(rarest, pair.holders, pair.n_candidates)
+    return Rows(ptr, alone.astype(np.int64))
 
 
 @njit(cache=True, nogil=True)

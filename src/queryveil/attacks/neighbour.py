@@ -57,7 +57,8 @@ class Neighbour(Seeker):
             pair.log.frame.select("query").with_columns(place=pl.Series(place[pair.user])).filter(pl.col("place") >= 0)
         )
         things = _as_things(rows, "place").unique(maintain_order=True)
-        remade = (auxiliary.remake(_without(pair, people)) for people in (targets, targets[:n_out]))
+        logs = (pair.log.frame.filter(~np.isin(pair.user, people)) for people in (targets, targets[:n_out]))
+        remade = (auxiliary.remake(pair.log.with_frame(frame)) for frame in logs)
         seen = [_seen(release, things) for release in (pair.release, *remade)]
         says_in = is_in(things["place"].to_numpy(), *seen, n_people=n_people, rng=rng)
         right = says_in == (np.arange(n_people) >= n_out)
@@ -80,11 +81,6 @@ def is_in(
     score = np.bincount(place, weights=(now - middle) * apart / (1 + middle), minlength=n_people)
     # Whoever leaves no trace in either is guessed at.
     return np.where(np.abs(score) < 1e-12, rng.random(n_people) < 0.5, score > 0)
-
-
-def _without(pair: Pair, users: Int64s) -> QueryLog:
-    stays = pl.Series(~np.isin(pair.user, users))
-    return pair.log.with_frame(pair.log.frame.filter(stays))
 
 
 def _as_things(rows: pl.DataFrame, *others: str) -> pl.DataFrame:

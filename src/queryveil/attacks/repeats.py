@@ -61,7 +61,11 @@ class Repeats(Seeker):
         named = name_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
         owner = np.full(pair.n_candidates + 1, -1, np.int64)
         owner[pair.candidate] = released.user
-        right, n_by_chance = (owner[named.candidate] == user).astype(np.float64), _by_chance(pair, user=user, text=text)
+        right = (owner[named.candidate] == user).astype(np.float64)
+        # By chance is who the most active id of the category is; any one id finds one.
+        there = text < len(released.texts)
+        most_active = most_active_rows(pair)[truth.category_of_text[text[there]]]
+        n_by_chance = max(int(there.any()), int((released.user[most_active] == user[there]).sum()))
         return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
 
 
@@ -164,11 +168,3 @@ def name_nearest(
         confidence[target] = 1 / all_of_them if n_touched else 0.0
         is_out[candidate[places]] = False
     return _scoring.Named(named, confidence)
-
-
-def _by_chance(pair: Pair, *, user: Int64s, text: Int64s) -> int:
-    """Count the targets that are found by naming the most active id of the category; any one id finds one."""
-    truth = truth_of(pair)
-    there = text < len(truth.released.texts)
-    rows = most_active_rows(pair)[truth.category_of_text[text[there]]]
-    return max(int(there.any()), int((truth.released.user[rows] == user[there]).sum()))

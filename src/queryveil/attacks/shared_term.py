@@ -57,9 +57,9 @@ def n_with_commonest(groups: Groups) -> Int64s:
 class SharedWeight(Seeker):
     """Know the group of a person and one of its terms that the person has, and name another of the same weight.
 
-    Where profiles were scaled to one length, the terms that one person brings into a group have the same weight.
-    Targets are people whose group has another term of that weight; of several one is drawn. Found are those who have
-    it. By chance is what is found by naming the term that most members have, or any other where that is not told.
+    Where profiles were scaled to one length, the terms that one person brings into a group weigh the same. Targets are
+    people whose group has another term of that weight, found are those who have it; of several one is drawn. By chance
+    is what is found by naming the term that most members have, or any other where that is not told.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     """
@@ -78,8 +78,8 @@ class SharedWeight(Seeker):
         terms = _scoring.group_terms(pair.release.groups)
         listed = terms.select("group", "term", "weight", pl.col("holders").fill_null(0))
         texts = {"user": pair.users.gather(pair.before.entry_user), "term": pair.vocabulary.gather(pair.before.terms)}
-        own = pl.DataFrame(texts).join(auxiliary.membership.select("user", "group"), on="user")
-        own = own.join(listed, on=["group", "term"])
+        groups = auxiliary.membership.select("user", "group")
+        own = pl.DataFrame(texts).join(groups, on="user").join(listed, on=["group", "term"])
         known = _one_of_each(own, rng).rename({"term": "known", "weight": "known_weight"}).drop("holders")
         others = known.join(listed, on="group").filter(pl.col("term") != pl.col("known"))
         others = others.join(own.select("user", "term", is_own=pl.lit(value=True)), on=["user", "term"], how="left")

@@ -214,7 +214,7 @@ def replay(
     n_members: int,
     n_texts: int,
     k: int,
-    l: int,  # noqa: E741 - as in the papers
+    l: int,  # noqa: E741
 ) -> tuple[Ints, Ints]:
     """Replay arrivals one by one, releasing each row after the first arrival that allows it, up to its `latest`.
 

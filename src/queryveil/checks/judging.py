@@ -61,7 +61,12 @@ def verify(
     release = release if isinstance(release, Release) else read_release(release)
     faults = whole.faults_of(release) + ([] if expected is None else expected.faults(release.manifest))
     if signed_by is not None:
-        faults += _signature_faults(release, signed_by)
+        if release.contents is None:
+            raise BadInput("only a release that was read from its folder can be signed; save it, and sign the folder")
+        from queryveil.release.signing import signature_fault  # noqa: PLC0415 - loads cryptography only where needed
+
+        fault = signature_fault(release.contents, public=signed_by)
+        faults += [] if fault is None else [fault]
     try:
         before = _read_original(original, release.promise)
         faults += _other_before(release, before)
@@ -95,15 +100,6 @@ def _other_before(release: Release, original: _Read | None) -> list[str]:
     if release.contents is None or not promises_sizes or not isinstance(original, QueryLog | Profiles):
         return []
     return list(other_before(release.manifest, original))
-
-
-def _signature_faults(release: Release, public: Path | str) -> list[str]:
-    if release.contents is None:
-        raise BadInput("only a release that was read from its folder can be signed; save it, and sign the folder")
-    from queryveil.release.signing import signature_fault  # noqa: PLC0415 - loads cryptography only where it is used
-
-    fault = signature_fault(release.contents, public=public)
-    return [] if fault is None else [fault]
 
 
 def _judged(

@@ -139,15 +139,10 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     order = np.arange(latest.size) if original.in_order else release_order(numbers.came[1], numbers.left[1], latest)
     latest = latest[order]
     step("pools")
+    came, left = numbers.came, np.ascontiguousarray(numbers.left[:, order])
+    n_members = int(max(came[1].max(initial=-1), left[1].max(initial=-1))) + 1
     earliest, broken = arrivals.replay(
-        numbers.came,
-        np.ascontiguousarray(numbers.left[:, order]),
-        latest,
-        numbers.n_pools,
-        int(max(numbers.came[1].max(initial=-1), numbers.left[1].max(initial=-1))) + 1,
-        numbers.n_texts,
-        promise.k,
-        promise.l,
+        came, left, latest, numbers.n_pools, n_members, numbers.n_texts, promise.k, promise.l
     )
     rows = pl.DataFrame({"row": order[broken[:, 0]] + 1, "support": broken[:, 2], "needed": broken[:, 3]})
     found = [found_in(rows.filter(broken[:, 1] == rule), kind=kind) for rule, kind in enumerate(_KINDS)]
@@ -157,7 +152,12 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     step("own queries")
     own = own_queries(numbers.pairs, earliest=earliest, latest=latest, remembered=promise.remembered)
     verdict = Verdict(promise=promise, n_users=released.n_users, n_checked_users=released.n_users)
-    return verdict.joined(*found, own, notes=_notes(released, original, numbers))
+    # What could not be verified.
+    without_times = released.n_rows > 0 and not arrivals.has_times(released, original=original)
+    pools = (numbers.came[0], numbers.left[0])
+    n_came, n_left = (np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in pools)
+    lost = full_pools((n_came - n_left).tolist(), max_pool=original.max_pool)
+    return verdict.joined(*found, own, notes=(NO_TIMES, *lost) if without_times else lost)
 
 
 class _Numbers(NamedTuple):
@@ -196,12 +196,3 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     came_codes[0 if original.is_ordered else 3, is_rare] = -1
     came_codes[1, is_rare & original.is_ordered] = -1
     return _Numbers(came_codes, left_codes, pairs, len(texts.distinct), n_pools)
-
-
-def _notes(released: QueryLog, original: Arrivals, numbers: _Numbers) -> tuple[str, ...]:
-    """Return notes on what could not be verified."""
-    without_times = released.n_rows > 0 and not arrivals.has_times(released, original=original)
-    pools = (numbers.came[0], numbers.left[0])
-    n_came, n_left = (np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in pools)
-    lost = full_pools((n_came - n_left).tolist(), max_pool=original.max_pool)
-    return (NO_TIMES, *lost) if without_times else lost

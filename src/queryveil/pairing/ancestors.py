@@ -19,10 +19,8 @@ class Ancestors:
     """The items of a release by the node of the taxonomy that they name.
 
     - `taxonomy`: the taxonomy that the release was made with.
-    - `vocabulary`: the texts of original and release; items are places in it.
-    - `released`: which of them the release has.
-    - `node`: the node of each, -1 for what the taxonomy does not know.
-    - `node_items`: the released items at each node.
+    - `vocabulary`, `released`: the texts of original and release, items being places in it, and which the release has.
+    - `node`, `node_items`: the node of each text, -1 if the taxonomy does not know it, and the released items at each.
     """
 
     taxonomy: Taxonomy
