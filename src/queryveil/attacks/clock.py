@@ -52,12 +52,10 @@ class Clock(Seeker):
         drawn = _scoring.draw_each(user_rows, of=targets, n=self.n_known, rng=rng)
         cells, counts = np.unique(moment[: len(released)] * max(1, n_candidates) + candidate, return_counts=True)
         place, holder = np.divmod(cells, max(1, n_candidates))
+        known = Rows(drawn.ptr, moment[len(released) :][drawn.values])
+        holders = Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct))
         named = _scoring.name_likeliest_candidates(
-            Rows(drawn.ptr, moment[len(released) :][drawn.values]),
-            holders=Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct)),
-            n_candidates=n_candidates,
-            counts=counts,
-            rng=rng,
+            known, holders=holders, n_candidates=n_candidates, counts=counts, rng=rng
         )
         right = pair.identity.chance(named.candidate, user=targets)
         n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)

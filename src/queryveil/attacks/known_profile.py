@@ -83,9 +83,8 @@ class KnownProfile(Seeker):
     """Know the group of a person, some of its terms that the person has and how terms go together, and name another.
 
     The odds that any member of the group has a term are multiplied by how much likelier people with this term have the
-    known ones, in the public log; named is the term with the highest. Found are people who have it. By chance is what
-    the same attacker finds without the release, by how many of the public have a term. Terms that no group lists are
-    not named: stop words are in no profile.
+    known ones, in the public log; named is the term with the highest, if any group lists it. Found are people who have
+    it. By chance is what the same attacker finds without the release, by how many of the public have a term.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `n_known`: how many terms of a person are known.
@@ -113,7 +112,9 @@ class KnownProfile(Seeker):
         told = GroupShares(pair.release)
         public, vocabulary = _scoring.public_histories(pair, auxiliary.public or pair.log)
         place = places(vocabulary, table=told.vocabulary).astype(np.int64)
-        people, own = (_renumbered(each, place) for each in (public.user_terms, pair.before.user_terms))
+        # In other numbers, without what has none.
+        renumbered = (Rows(each.ptr, place[each.values]) for each in (public.user_terms, pair.before.user_terms))
+        people, own = (each.keep(each.values >= 0) for each in renumbered)
         association = Association(people, n_terms=len(told.vocabulary))
         group_of = _scoring.group_of_users(pair, auxiliary)
         eligible = np.flatnonzero((own.lengths > self.n_known) & (group_of >= 0))
@@ -128,9 +129,3 @@ class KnownProfile(Seeker):
             n_found += int(np.argmax(odds * ratios)) in own.row(target)
             n_without += int(np.argmax(without * ratios)) in own.row(target)
         return self.exposure(n_targets=len(targets), n_found=n_found, n_by_chance=n_without)
-
-
-def _renumbered(rows: Rows[np.int32], place: Int64s) -> Rows[np.int64]:
-    """Return rows in other numbers, without what has none."""
-    values = place[rows.values]
-    return Rows(rows.ptr, values).keep(values >= 0)

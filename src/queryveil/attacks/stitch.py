@@ -65,10 +65,8 @@ class Stitch(Seeker):
         """Draw the rows that are known and those that are attacked, of different people."""
         rng, owner = generator(self.seed), _owners(pair)
         people = rng.permutation(np.unique(owner[owner >= 0]))[: 2 * self.n_targets]
-        known, others = (
-            rng.permutation(np.flatnonzero(np.isin(owner, half)))[:_N_ROWS]
-            for half in (people[: len(people) // 2], people[len(people) // 2 :])
-        )
+        halves = np.split(people, [len(people) // 2])
+        known, others = (rng.permutation(np.flatnonzero(np.isin(owner, half)))[:_N_ROWS] for half in halves)
         return known, others
 
 
@@ -111,9 +109,7 @@ class _Looks:
         url, time = pl.col("url"), pl.col("time")
         site = url.str.extract(r"^(?:[a-z]+://)?([^/]+)")
         # Texts, pages and sites as numbers, -1 where there is none.
-        codes = frame.select(
-            each.rank("dense").cast(pl.Int64).alias(str(i)) for i, each in enumerate((text, url, site))
-        )
+        codes = frame.select(query=text, url=url, site=site).select(pl.all().rank("dense").cast(pl.Int64))
         self._codes = codes.fill_null(-1).to_numpy()
         shape = frame.select(
             length=text.str.len_chars(),

@@ -54,8 +54,7 @@ class EncodedLog:
     """A released log with users, texts and pools as numbers; texts that differ in case or blanks are one.
 
     - `log`: the released log.
-    - `user`, `text`: the number of each row's user and text.
-    - `category`: the number of each row's pool, the last one being that of queries without a category.
+    - `user`, `text`, `category`: the number of each row's user, text and pool, the last being for texts without any.
     - `users`, `texts`: the distinct users and texts, by number.
 
     >>> rows = QueryLog.from_frame({"user": ["u1", "u2", "u1"], "query": ["Soccer cup", "soccer  cup", "piano song"]})

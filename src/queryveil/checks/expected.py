@@ -98,9 +98,8 @@ class Expectation:
         """Read `km k=5 m=2`; raise if it is no method or no setting of its promise."""
         method, *pairs = text.replace(",", " ").split() or [""]
         if method not in _MODELS:
-            raise BadParameter(
-                "expect", text or "nothing", allowed=f"a method ({', '.join(_MODELS)}), then its settings"
-            )
+            allowed = f"a method ({', '.join(_MODELS)}), then its settings"
+            raise BadParameter("expect", text or "nothing", allowed=allowed)
         keys = _KEYS[_MODELS[method]]
         settings = dict(_UNLESS_NAMED.get(method, {}))
         for pair in pairs:
@@ -127,10 +126,8 @@ class Expectation:
         for name, wanted in self.settings.items():
             promised, key = getattr(manifest.promise, name), _KEYS[model][name]
             if not key.is_enough(promised, wanted):
-                at_least = "" if wanted is None else key.enough
-                found.append(
-                    f"{name}={_plain(promised)} is promised, and {name}={_plain(wanted)}{at_least} is expected"
-                )
+                least = _plain(wanted) + ("" if wanted is None else key.enough)
+                found.append(f"{name}={_plain(promised)} is promised, and {name}={least} is expected")
         return found
 
 

@@ -56,10 +56,9 @@ _SMALL = 100_000
 
 
 def verify_km(log: QueryLog, promise: KmAnonymity, *, time_unit: timedelta | None = None) -> Verdict:
-    """Return the verdict on (k, m)-anonymity, exactly.
+    """Return the verdict on (k, m)-anonymity, exactly, up to the first size of combinations that has violations.
 
-    `time_unit` is what the log's times were rounded to. Combinations are checked by rising size, up to the first size
-    that has violations.
+    `time_unit` is what the log's times were rounded to.
 
     >>> log = QueryLog.from_frame({"user": ["1", "2", "3"], "query": ["red kettle", "kettle, red!", "kettle"]})
     >>> verify_km(log, KmAnonymity(k=2, m=2)).holds

@@ -207,8 +207,7 @@ class Verdict:
         if self.holds and self.is_made_up:
             return f"{self.promise.title()} {_HOLDS_MADE_UP}"
         if self.holds:
-            nouns = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}
-            noun = nouns.get(type(self.promise), "user")
+            noun = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}.get(type(self.promise), "user")
             is_limited = any(not note.startswith(BESIDE) for note in self.notes)
             limit = ", as far as it can be checked" if is_limited else ""
             return f"{self.promise.title()} holds for {count(self.n_users, noun)}{limit}."
