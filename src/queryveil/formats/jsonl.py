@@ -12,7 +12,7 @@ import polars as pl
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
 from queryveil.formats import roles, streams
 from queryveil.formats.records import Reader, Records, read_records
-from queryveil.formats.values import REASONS, Typed, merge_formats, time_formats, type_columns
+from queryveil.formats.values import REASONS, Typed, merge_formats, type_columns
 
 NOT_JSON, NOT_OBJECT, NOT_TEXT = 104, 105, 106
 JSON_REASONS: Mapping[int, str] = {
@@ -122,7 +122,6 @@ def _text(values: list[Any], *, role: str) -> tuple[pl.Series, Bools | bool]:
 class JsonlReader(Reader):
     """Reads JSON-lines files; keys may come and go from line to line."""
 
-    columns: Mapping[str, str]
     found: dict[str, None] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     file: str = ""
@@ -140,9 +139,7 @@ class JsonlReader(Reader):
         typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
         for name, inside in carried.items():
             typed.columns[inside] = _typed_series([one.get(name) for one in objects], wrong=typed.wrong)
-        wrong[wrong == 0] = typed.wrong
-        self.time_formats |= time_formats(typed.time_kinds)
-        self.frames.append(typed.frame())
+        self.take(typed, wrong=wrong)
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
         """Return all rows read; a column whose types differ from block to block becomes text."""

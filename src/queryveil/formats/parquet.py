@@ -1,8 +1,7 @@
 """Read Parquet files as a log, in batches; times, users and ranks may have any suitable type."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -43,23 +42,14 @@ def frames_of(file: pq.ParquetFile, *, columns: list[str] | None = None) -> Iter
         raise pa.ArrowInvalid("rows are missing")
 
 
-@dataclass(slots=True, kw_only=True)
 class ParquetReader(Reader):
-    """Reads Parquet files; bad rows are named by their number in the file.
-
-    - `columns`: the column asked for by role; other roles are found by name.
-    """
-
-    columns: Mapping[str, str]
-    layout: Layout | None = None
+    """Reads Parquet files; bad rows are named by their number in the file."""
 
     def add(self, stream: ByteStream) -> None:
         with open_parquet(stream, otherwise="this is not a whole Parquet file of flat columns; write it again") as file:
             found = list(file.schema_arrow.names)
             names = roles.assign_roles(found, file=stream.name, columns=self.columns)
-            if self.layout is not None and self.layout.columns != tuple(found):
-                raise BadFile(stream.name, "its columns differ from those of the first file; read them one by one")
-            self.layout = self.layout or Layout(format=Format.PARQUET, names=names, columns=tuple(found))
+            self.keep_layout(Layout(format=Format.PARQUET, names=names, columns=tuple(found)), file=stream.name)
             renamed = roles.frame_names(found, names=names)
             empty = sound_frame(file.schema_arrow.empty_table()), np.arange(0)
             for frame, rows in chain(frames_of(file), [empty]):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +15,13 @@ from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _FIXED_COLUMNS = (Format.AOL, Format.EXCITE, Format.UBI, Format.TRANSACTIONS)
+_READERS: Mapping[Format, type[Reader]] = {
+    Format.JSONL: jsonl.JsonlReader,
+    Format.PARQUET: parquet.ParquetReader,
+    Format.UBI: _ubi.UbiReader,
+    Format.TRANSACTIONS: _plain.PlainReader,
+}
+"""Files of any other format are delimited text."""
 
 
 def read_log(
@@ -48,7 +54,9 @@ def read_log(
     frame, layout, reading = read_streams(
         open_streams(source),
         detect=lambda stream: chosen or layouts.sniff(stream, columns=asked),
-        reader_for=lambda found: _reader_for(found, tally=tally, columns=asked),
+        reader_for=lambda found: _READERS.get(found, delimited.DelimitedReader)(
+            tally=tally, format=found, columns=asked
+        ),
     )
     return QueryLog(frame=frame, layout=layout, reading=reading)
 
@@ -85,25 +93,6 @@ def read_streams(
     assert reader is not None
     reading = reader.tally.close()
     return *reader.finish(), reading
-
-
-def _reader_for(format: Format, *, tally: Tally, columns: Mapping[str, str]) -> Reader:  # noqa: A002
-    match format:
-        case Format.AOL:
-            return delimited.DelimitedReader(tally=tally, detect=delimited.detect_aol)
-        case Format.EXCITE:
-            return delimited.DelimitedReader(tally=tally, detect=delimited.detect_excite)
-        case Format.CSV | Format.TSV:
-            detect = partial(delimited.detect_csv, format=format, columns=columns)
-            return delimited.DelimitedReader(tally=tally, detect=detect)
-        case Format.JSONL:
-            return jsonl.JsonlReader(tally=tally, columns=columns)
-        case Format.PARQUET:
-            return parquet.ParquetReader(tally=tally, columns=columns)
-        case Format.UBI:
-            return _ubi.UbiReader(tally=tally)
-        case Format.TRANSACTIONS:
-            return _plain.PlainReader(tally=tally)
 
 
 def parse_choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:

@@ -10,12 +10,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from queryveil.data import Bools, Bytes, Int32s, Int64s, Layout, Reading
-from queryveil.errors import BadRow, BadRows
+from queryveil.data import Bools, Bytes, Format, Int32s, Int64s, Layout, Reading
+from queryveil.errors import BadFile, BadRow, BadRows
 from queryveil.formats import _field_kernels as fields
 from queryveil.formats.streams import HEAD_BYTES, ByteStream
+from queryveil.formats.values import Typed, time_formats
 
 MAX_RECORD_BYTES = 1 << 20
+OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
 _MOST_FIELDS = 1 << 24
 """Places for fields at once: each line might be a record, and a header may name thousands of columns."""
 _WRONG_COUNT = 100
@@ -25,30 +27,13 @@ _FLAG_REASONS = {
     fields.TEXT_AFTER_QUOTE: "text follows a closing quote; a quote inside a quoted field must be doubled",
     fields.HAS_NUL: "the line has a NUL byte",
 }
-_SEPARATORS = {"\t": "tab", ",": "comma"}
+
+LINES, TAB, COMMA = "\n", "\t", ","
+"""What stands between fields: a line is one field, or has several. Only between commas a field may be quoted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
-    """The form of delimited text.
-
-    - `delimiter`: the character between fields.
-    - `is_quoted`: whether a double quote at the start of a field opens a quoted field.
-    """
-
-    delimiter: str
-    is_quoted: bool = False
-
-    @property
-    def quote(self) -> int:
-        """The byte of the quote, or `NO_QUOTE`."""
-        return ord('"') if self.is_quoted else fields.NO_QUOTE
-
-
-LINES = Dialect(delimiter="\n")
-"""The dialect of files with one field per line."""
-TAB_SEPARATED = Dialect(delimiter="\t")
-COMMA_SEPARATED = Dialect(delimiter=",", is_quoted=True)
+def _quote(delimiter: str) -> int:
+    return ord('"') if delimiter == COMMA else fields.NO_QUOTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +41,7 @@ class Records:
     """The records of one block of bytes.
 
     - `data`: the bytes of the block.
-    - `dialect`: delimiter and quoting.
+    - `delimiter`: what stands between the fields.
     - `starts`, `ends`: per record and column the first byte of the field and the byte behind it.
     - `lines`: the line number of each record in its file, from 1.
     - `counts`: the number of fields of each record.
@@ -65,7 +50,7 @@ class Records:
     """
 
     data: Bytes
-    dialect: Dialect
+    delimiter: str
     starts: Int32s
     ends: Int32s
     lines: Int64s
@@ -97,7 +82,7 @@ class Records:
         """Return one field of every record as text."""
         starts = np.ascontiguousarray(self.starts[:, position])
         ends = np.ascontiguousarray(self.ends[:, position])
-        text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, self.dialect.quote)
+        text, offsets = fields.gather_column(self.data, starts, ends, self.is_latin1, _quote(self.delimiter))
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
         return pl.Series(pa.Array.from_buffers(pa.large_utf8(), len(starts), buffers))
 
@@ -105,14 +90,13 @@ class Records:
 def split(
     blocks: Iterator[bytes],
     *,
-    dialect: Dialect,
+    delimiter: str,
     n_columns: int,
     has_header: bool = False,
     max_bytes: int = MAX_RECORD_BYTES,
 ) -> Iterator[Records]:
     """Yield the records of a stream but for its header block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
-    delimiter, quote = ord(dialect.delimiter), dialect.quote
     most_records = max(1, _MOST_FIELDS // max(1, n_columns))
     for block, is_last in _with_last(blocks):
         text = carry + block
@@ -125,14 +109,15 @@ def split(
             starts, ends = np.empty((2, n_places, n_columns), dtype=np.int32)
             lines, counts = np.empty((2, n_places), dtype=np.int32)
             flags = np.empty(n_places, dtype=np.uint8)
+            room, separators = (starts, ends, lines, counts, flags), (ord(delimiter), _quote(delimiter))
             n, begin, n_lines, skipping = fields.split_records(
-                data, begin, delimiter, quote, is_last, skipping, max_bytes, (starts, ends, lines, counts, flags)
+                data, begin, *separators, is_last, skipping, max_bytes, room
             )
             if n:
                 rows = slice(int(has_header), n)
                 yield Records(
                     data=data,
-                    dialect=dialect,
+                    delimiter=delimiter,
                     starts=starts[rows],
                     ends=ends[rows],
                     lines=lines[rows].astype(np.int64) + line,
@@ -145,16 +130,16 @@ def split(
         carry = text[begin:]
 
 
-def first_record(stream: ByteStream, *, dialect: Dialect) -> list[str]:
+def first_record(stream: ByteStream, *, delimiter: str) -> list[str]:
     """Return the fields of the first record, which may be a header; none where it cannot be read."""
     if b"\n" not in stream.head and len(stream.head) > HEAD_BYTES // 2:
         return []
     # A header is looked for in the head alone, so this is the end of it.
-    counted = next(split(iter([stream.head]), dialect=dialect, n_columns=1), None)
+    counted = next(split(iter([stream.head]), delimiter=delimiter, n_columns=1), None)
     if counted is None:
         return []
     n_columns = int(counted.counts[0])
-    header = next(split(iter([stream.head]), dialect=dialect, n_columns=n_columns)).only(np.arange(1))
+    header = next(split(iter([stream.head]), delimiter=delimiter, n_columns=n_columns)).only(np.arange(1))
     if int(header.flags[0]) & ~fields.LATIN1:
         return []
     return [header.column(i).item() for i in range(n_columns)]
@@ -202,7 +187,7 @@ class Tally:
 
         def reason(row: int, code: int) -> str:
             if code == _WRONG_COUNT:
-                separator, n = _SEPARATORS[records.dialect.delimiter], records.starts.shape[1]
+                separator, n = "comma" if records.delimiter == COMMA else "tab", records.starts.shape[1]
                 return f"expected {n} {separator}-separated columns, found {records.counts[row]}"
             return _FLAG_REASONS.get(code) or reasons[code]
 
@@ -220,12 +205,12 @@ def read_records(
     *,
     tally: Tally,
     reasons: Mapping[int, str],
-    dialect: Dialect = LINES,
+    delimiter: str = LINES,
     n_columns: int = 1,
     has_header: bool = False,
 ) -> Iterator[tuple[Records, Bytes]]:
     """Yield the records of a stream in blocks, each with its fault; faults that the caller adds are counted too."""
-    for records in split(stream.blocks(), dialect=dialect, n_columns=n_columns, has_header=has_header):
+    for records in split(stream.blocks(), delimiter=delimiter, n_columns=n_columns, has_header=has_header):
         wrong = records.faults()
         yield records, wrong
         tally.add_records(records, wrong, file=stream.name, reasons=reasons)
@@ -236,9 +221,14 @@ class Reader(ABC):
     """Reads the files of one format one after the other into one frame.
 
     - `tally`: collects bad and Latin-1 rows over all files.
+    - `columns`: the column asked for by role; other roles are found by name.
+    - `layout`: that of the first file, where a file has one before its rows are read.
     """
 
     tally: Tally
+    format: Format
+    columns: Mapping[str, str] = field(default_factory=dict)
+    layout: Layout | None = None
     frames: list[pl.DataFrame] = field(default_factory=list)
     time_formats: set[str] = field(default_factory=set)
     compression: str = ""
@@ -246,6 +236,18 @@ class Reader(ABC):
     @abstractmethod
     def add(self, stream: ByteStream) -> None:
         """Read one file."""
+
+    def keep_layout(self, layout: Layout, *, file: str) -> None:
+        """Keep the layout of the first file; raise if a later one has other columns."""
+        if self.layout is not None and layout.columns != self.layout.columns:
+            raise BadFile(file, OTHER_COLUMNS)
+        self.layout = self.layout or layout
+
+    def take(self, typed: Typed, *, wrong: Bytes) -> None:
+        """Keep the rows of a block that can be read; the faults of the others go into `wrong`."""
+        wrong[wrong == 0] = typed.wrong
+        self.time_formats |= time_formats(typed.time_kinds)
+        self.frames.append(typed.frame())
 
     @abstractmethod
     def finish(self) -> tuple[pl.DataFrame, Layout]:

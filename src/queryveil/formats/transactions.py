@@ -1,7 +1,7 @@
 """Read and write transactions: plain files of items, and CSV, TSV, JSON lines and Parquet with id and items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +55,8 @@ def split_joined(texts: pl.Series) -> pl.Series:
     return pl.select(pl.when(texts != "").then(lists).otherwise(none).alias("items")).to_series()
 
 
-@dataclass(slots=True, kw_only=True)
 class RowReader(Reader):
-    """Reads files with the columns id and items; other columns are left out.
-
-    - `format`: CSV, TSV, JSON lines or Parquet.
-    """
-
-    format: Format
+    """Reads CSV, TSV, JSON lines and Parquet with the columns id and items; other columns are left out."""
 
     def add(self, stream: ByteStream) -> None:
         if self.format is Format.PARQUET:
@@ -78,13 +72,13 @@ class RowReader(Reader):
         return frame, Layout(format=self.format, columns=tuple(TRANSACTIONS_SCHEMA), compression=compression)
 
     def _add_table(self, stream: ByteStream) -> None:
-        dialect = delimited.dialect_of(self.format)
-        found = first_record(stream, dialect=dialect)
+        delimiter = delimited.delimiter_of(self.format)
+        found = first_record(stream, delimiter=delimiter)
         if any(found.count(name) != 1 for name in TRANSACTIONS_SCHEMA):
             raise BadFile(stream.name, _NO_COLUMNS)
         roles.check_width(found, file=stream.name)
         for records, wrong in read_records(
-            stream, tally=self.tally, reasons=REASONS, dialect=dialect, n_columns=len(found), has_header=True
+            stream, tally=self.tally, reasons=REASONS, delimiter=delimiter, n_columns=len(found), has_header=True
         ):
             good = records.only(np.flatnonzero(wrong == 0))
             ids, items = (good.column(found.index(name)) for name in TRANSACTIONS_SCHEMA)
@@ -177,8 +171,8 @@ def read_transactions(
     frame, layout, reading = read_streams(
         open_streams(source),
         detect=lambda stream: chosen or _sniff(stream),
-        reader_for=lambda found: (
-            _plain.PlainReader(tally=tally) if found is Format.TRANSACTIONS else RowReader(tally=tally, format=found)
+        reader_for=lambda found: (_plain.PlainReader if found is Format.TRANSACTIONS else RowReader)(
+            tally=tally, format=found
         ),
     )
     if layout.format is Format.TRANSACTIONS:

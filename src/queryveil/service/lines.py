@@ -18,7 +18,7 @@ import polars as pl
 from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import delimited, jsonl, layouts, streams, values, write
-from queryveil.formats.records import LINES, Records, split
+from queryveil.formats.records import COMMA, LINES, Records, split
 from queryveil.formats.roles import carried_names, frame_names
 from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
@@ -69,7 +69,7 @@ def one_line_each(records: Records) -> Records:
             text = iter([records.data[begin:end].tobytes()])
             parts += [
                 replace(one, starts=one.starts + begin, ends=one.ends + begin, lines=one.lines + line - 1)
-                for one in split(text, dialect=records.dialect, n_columns=records.starts.shape[1])
+                for one in split(text, delimiter=records.delimiter, n_columns=records.starts.shape[1])
             ]
     order = np.argsort(np.concatenate([part.lines for part in parts]), kind="stable")
     names = ("starts", "ends", "lines", "counts", "flags")
@@ -125,21 +125,15 @@ def find_layout(
         raise BadFile(source, f"its format is not clear from its beginning; give --format: {known}") from None
     if chosen not in LINE_FORMATS:
         raise BadFile(source, f"{chosen} cannot be read as a stream; give --format, one of {known}")
-    match chosen:
-        case Format.AOL:
-            return delimited.detect_aol(head)
-        case Format.EXCITE:
-            return delimited.EXCITE_LAYOUT
-        case Format.JSONL:
-            return _json_layout(data, names=names, source=source, is_certain=is_certain)
-        case _:
-            return delimited.detect_csv(head, format=chosen, columns=names)
+    if chosen is Format.JSONL:
+        return _json_layout(data, names=names, source=source, is_certain=is_certain)
+    return delimited.detect(head, format=chosen, columns=names)
 
 
 def _json_layout(data: bytes, *, names: Mapping[str, str], source: str, is_certain: bool) -> Layout | None:
     """Find which keys play which role; None if no line is an object."""
     objects: list[dict[str, Any]] = []
-    for records in split(iter([data]), dialect=LINES, n_columns=1):
+    for records in split(iter([data]), delimiter=LINES, n_columns=1):
         objects += jsonl.decode_lines(records, wrong=records.faults())
     found: dict[str, None] = {}
     roles: dict[str, str] = {}
@@ -164,12 +158,12 @@ def inside_names(layout: Layout) -> tuple[str, ...]:
 
 def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> Parsed:
     """Read whole lines: user, query and the columns to keep. Without a layout yet, every line is bad."""
-    dialect, n_columns, read = LINES, 1, _read_json
+    delimiter, n_columns, read = LINES, 1, _read_json
     if layout is not None and layout.format is not Format.JSONL:
-        dialect, n_columns, read = delimited.dialect_of(layout.format), len(layout.columns), _read_delimited
+        delimiter, n_columns, read = delimited.delimiter_of(layout.format), len(layout.columns), _read_delimited
     nothing = pl.DataFrame(schema=events_schema(keep))
     blocks = [Parsed(frame=nothing, n_read=0, bad_lines=np.zeros(0, np.int64))]
-    for records in split(iter([data.removeprefix(_BOM)]), dialect=dialect, n_columns=n_columns):
+    for records in split(iter([data.removeprefix(_BOM)]), delimiter=delimiter, n_columns=n_columns):
         if layout is None:
             blocks.append(replace(blocks[0], n_read=len(records.lines), bad_lines=records.lines))
         else:
@@ -205,7 +199,7 @@ def _read_delimited(records: Records, *, layout: Layout, keep: tuple[str, ...]) 
     inside = inside_names(layout)
     # Times and ranks are read even where they do not leave: what is a bad line must not depend on that.
     wanted = [name for name in inside if name in ("user", "query", "time", "rank") or name in keep]
-    records = one_line_each(records) if records.dialect.is_quoted else records
+    records = one_line_each(records) if records.delimiter == COMMA else records
     wrong = records.faults()
     whole = np.flatnonzero(wrong == 0)
     good = records.only(whole)
