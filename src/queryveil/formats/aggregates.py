@@ -76,13 +76,14 @@ def _rows(file: Content) -> Iterator[tuple[object, ...]]:
         yield line.group, line.members, line.size, list(line.terms), list(line.terms.values()), holders
 
 
-_ENDINGS = (".csv", ".jsonl", ".parquet")
+_BY_ENDING = {".csv": Format.CSV, ".jsonl": Format.JSONL, ".parquet": Format.PARQUET}
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError)
 
 
 def check_membership(path: Path, *, release: Path, inputs: Sequence[str] = (), force: bool) -> None:
     """Raise if the membership file may not be written there; called before the work starts."""
-    if path.suffix not in _ENDINGS:
-        raise BadParameter("membership", path.name, allowed="a file that ends in " + ", ".join(_ENDINGS))
+    if path.suffix not in _BY_ENDING:
+        raise BadParameter("membership", path.name, allowed="a file that ends in " + ", ".join(_BY_ENDING))
     # Privacy: a folder that is given away must not hold it.
     if release.resolve() in (path.resolve(), *path.resolve().parents):
         raise BadParameter("membership", path.name, allowed="a file outside the release folder, which others will get")
@@ -114,14 +115,13 @@ def written_membership(membership: pl.DataFrame, path: Path) -> Iterator[dict[Pa
 
 def read_membership(path: Path, *, release: Path | None = None) -> pl.DataFrame:
     """Return the membership: the columns user (text) and group (number); `release` is the folder that it belongs to."""
-    path, schema = path if release is None else belonging(path, release), {"user": pl.String, "group": pl.Int64}
+    path = path if release is None else belonging(path, release)
+    schema = {"user": pl.String(), "group": pl.Int64()}
     try:
-        if path.suffix == ".parquet":
-            return read_parquet(path).select(pl.col(name).cast(kind) for name, kind in schema.items())
-        return (pl.read_ndjson if path.suffix == ".jsonl" else pl.read_csv)(path, schema=schema)
+        return _read_columns(path.read_bytes(), schema, format=_BY_ENDING.get(path.suffix, Format.CSV))
     except FileNotFoundError:
         raise BadFile(str(path), "there is no such file") from None
-    except (OSError, pl.exceptions.PolarsError):
+    except _UNREADABLE:
         # Privacy: the cause may quote ids, so it is dropped.
         raise BadFile(str(path), "is not a membership file with the columns user and group") from None
 
@@ -159,19 +159,17 @@ def read_tallies(queries: Path | Content, *, clicks: Path | Content | None, form
 
 
 def _read(file: Content, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
-    wanted, data = dict(schema), BytesIO(file.data)
     try:
-        match format:
-            case Format.PARQUET:
-                return read_parquet(data).select(pl.col(name).cast(kind) for name, kind in wanted.items())
-            case Format.JSONL:
-                if not file.data.strip():
-                    return pl.DataFrame(schema=wanted)
-                return pl.read_ndjson(data, schema=wanted)
-            case Format.CSV:
-                return pl.read_csv(data, schema=wanted)
-            case _:
-                return pl.read_csv(data, schema=wanted, separator="\t", quote_char=None)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError):
+        return _read_columns(file.data, dict(schema), format=format)
+    except _UNREADABLE:
         # Privacy: the cause would quote a row, so it is dropped.
-        raise BadFile(file.name, f"it cannot be read as {format} with the columns {', '.join(wanted)}") from None
+        raise BadFile(file.name, f"it cannot be read as {format} with the columns {', '.join(schema)}") from None
+
+
+def _read_columns(data: bytes, schema: dict[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002
+    if format is Format.PARQUET:
+        return read_parquet(BytesIO(data)).select(pl.col(name).cast(kind) for name, kind in schema.items())
+    if format is Format.JSONL:
+        return pl.read_ndjson(BytesIO(data), schema=schema) if data.strip() else pl.DataFrame(schema=schema)
+    by_tabs: dict[str, Any] = {} if format is Format.CSV else {"separator": "\t", "quote_char": None}
+    return pl.read_csv(BytesIO(data), schema=schema, **by_tabs)

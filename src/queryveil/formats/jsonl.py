@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
+from msgspec import UNSET
 
 from queryveil.data import ROLES, Bools, Bytes, Format, Layout
 from queryveil.formats import roles, streams
@@ -50,7 +51,7 @@ def iter_objects(records: Records, *, wrong: Bytes, decoder: msgspec.json.Decode
         try:
             value = decoder.decode(text)
         except (ValueError, RecursionError):
-            wrong[i] = NOT_OBJECT if _is_json(text) else NOT_JSON
+            wrong[i] = NOT_JSON if json_value(text) is UNSET else NOT_OBJECT
         else:
             yield value
 
@@ -65,12 +66,12 @@ def decode_lines(records: Records, *, wrong: Bytes, decoder: msgspec.json.Decode
     return list(iter_objects(records, wrong=wrong, decoder=decoder))
 
 
-def _is_json(text: str | bytes) -> bool:
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a text of JSON, and `UNSET` for any other text."""
     try:
-        msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return UNSET
 
 
 def add_keys(

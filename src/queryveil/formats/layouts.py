@@ -4,13 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from queryveil.data import Format, Layout
 from queryveil.errors import BadFile, BadParameter
-from queryveil.formats import delimited, roles
+from queryveil.formats import delimited, jsonl, roles
 from queryveil.formats.streams import CODECS, ByteStream
 
 FORMAT_OF_ENDING = {"csv": Format.CSV, "parquet": Format.PARQUET, "pq": Format.PARQUET}
@@ -85,10 +82,7 @@ def _by_header(lines: list[str], *, columns: Mapping[str, str]) -> Format | None
 
 
 def _is_ubi(line: str) -> bool:
-    try:
-        value: Any = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
-        return False
+    value = jsonl.json_value(line)
     if not isinstance(value, dict):
         return False
     for action in ("index", "create"):

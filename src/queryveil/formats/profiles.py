@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from sys import float_info
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from msgspec import UNSET
 
 from queryveil.data import PROFILES_SCHEMA, Profiles
 from queryveil.errors import BadFile
-from queryveil.formats.jsonl import JSON_REASONS, decode_lines, scalar_as_text
+from queryveil.formats.jsonl import JSON_REASONS, decode_lines, json_value, scalar_as_text
 from queryveil.formats.read import parse_choice
 from queryveil.formats.records import BadRowPolicy, Tally, read_records
 from queryveil.formats.streams import ByteStream, Source, find_sources, open_streams
@@ -60,9 +60,8 @@ def are_profiles(source: Source) -> bool:
 
 
 def _is_profile(line: bytes) -> bool:
-    try:
-        value: Any = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
+    value = json_value(line)
+    if value is UNSET:
         # Such a line may be longer than the head, as that of a user of thousands of terms.
         return line.lstrip().startswith(b'{"user":') and b'"terms":' in line and b'"query"' not in line
     return isinstance(value, dict) and "terms" in value and not {"query", "user_query", "query_id"} & value.keys()

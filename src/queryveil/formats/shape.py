@@ -14,11 +14,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import UNSET
 
 from queryveil.data import Format
 from queryveil.errors import BadFile
 from queryveil.formats import delimited
 from queryveil.formats._ubi import inside
+from queryveil.formats.jsonl import json_value
 from queryveil.formats.streams import ByteStream, Content
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -192,18 +194,12 @@ def _lines(file: Content) -> Iterator[bytes]:
 
 def _objects(file: Content) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield the objects of the lines, and for each how many of its keys stand there twice."""
-    decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+    encode = msgspec.json.Encoder().encode
     for line in _lines(file):
-        if not line.strip():
-            continue
-        try:
-            value = decode(line)
-        except (ValueError, RecursionError):
-            try:
-                # As readers do with what is not UTF-8.
-                value = decode(line := line.decode("latin-1").encode())
-            except (ValueError, RecursionError):
-                continue
+        value = json_value(line)
+        if value is UNSET:
+            # As readers do with what is not UTF-8.
+            value = json_value(line := line.decode("latin-1").encode())
         if isinstance(value, dict):
             # Written out again a line has the same length, unless it has more than one way to be read.
             yield value, 0 if len(encode(value)) == len(line) else _n_twice(line)
