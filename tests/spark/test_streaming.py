@@ -31,7 +31,7 @@ from queryveil.methods.swap._pool_state import PoolState
 from queryveil.methods.swap.pools import N_POOLS
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail, keyed
 from queryveil.spark.streaming import StreamCounts, SwapStream, read_counts, read_profiles, shard_of
-from queryveil.spark.streaming._checkpoints import swap_checkpoint
+from queryveil.spark.streaming._checkpoints import POOLS, inside
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
 
@@ -77,7 +77,7 @@ def write_source(folder: Path, events: pl.DataFrame) -> None:
 
 
 def last_commit(folder: Path) -> int:
-    commits = (Path(swap_checkpoint(str(folder / "state"))) / "commits").glob("*")
+    commits = (Path(inside(str(folder / "state"), POOLS)) / "commits").glob("*")
     return max((int(path.name) for path in commits if path.name.isdigit()), default=-1)
 
 
@@ -140,7 +140,7 @@ def waiting_in(folder: Path, spark: SparkSession) -> tuple[list[str], list[str]]
     """Return the users and the queries that wait in the pools."""
     state = spark.read.format("statestore").option("stateVarName", "pool")
     users, queries = [], []
-    for row in state.load(swap_checkpoint(str(folder / "state"))).select("value.pool").collect():
+    for row in state.load(inside(str(folder / "state"), POOLS)).select("value.pool").collect():
         left, right = PoolState.unpack(bytes(row.pool)).frames(n_pools=N_POOLS)
         users += left["user"].to_list()
         queries += right["query"].to_list()
@@ -217,7 +217,7 @@ def test_a_batch_whose_commit_is_lost_is_done_again_and_gives_the_same_rows(spar
     last = last_commit(lived)
     before = released_in(lived, spark)
     waited = waiting_in(lived, spark)
-    commits, sink_log = Path(swap_checkpoint(str(lived / "state"))) / "commits", lived / "out" / "_spark_metadata"
+    commits, sink_log = Path(inside(str(lived / "state"), POOLS)) / "commits", lived / "out" / "_spark_metadata"
     # First as after a crash between the sink and the commit; then the sink has lost the batch as well, and its rows are
     # the ones that were made again.
     for lost in ([commits], [commits, sink_log]):

@@ -17,7 +17,7 @@ from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._pool_state import PoolState, unseal
 from queryveil.methods.swap.pools import BLOCK, Pools, RandomNumbers
-from queryveil.spark.streaming._pools import PoolProcessor, derived, hash_key, in_order_of_arrival, pack, places, unpack
+from queryveil.spark.streaming._pools import PoolProcessor, derived, hash_key, in_order_of_arrival, places
 from queryveil.spark.streaming.swap import SwapStream
 from queryveil.synthesis import synthesize
 from queryveil.text.classifier import Classifier
@@ -97,12 +97,14 @@ def rows_of(events: pl.DataFrame, *, seed: int) -> Iterator[Row]:
     rng = random.Random(seed)
     mixed = events[rng.sample(range(events.height), events.height)]
     cut = rng.randrange(events.height + 1)
-    return iter([Row(category=5, shard=0, events=pack(part)) for part in (mixed[:cut], mixed[cut:])])
+    return iter(
+        [Row(category=5, shard=0, events=part.write_ipc_stream(None).getvalue()) for part in (mixed[:cut], mixed[cut:])]
+    )
 
 
 def released_by(processor: PoolProcessor, events: pl.DataFrame, *, seed: int = 0) -> list[tuple[Any, ...]]:
     rows = processor.handleInputRows((5, 0), rows_of(events, seed=seed), None)  # type: ignore[arg-type]
-    return [row for each in rows for row in unpack(each.events).select("user", "query").rows()]
+    return [row for each in rows for row in pl.read_ipc_stream(each.events).select("user", "query").rows()]
 
 
 def test_numbers_of_a_secret_are_the_same_again_and_those_of_another_are_others() -> None:

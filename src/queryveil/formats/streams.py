@@ -59,14 +59,14 @@ def find_sources(source: Source) -> list[Path | None]:
     found = [path for one in ([source] if isinstance(source, str | Path) else source) for path in _named(one)]
     seen: dict[object, Path | None] = {}
     for path in found if len(found) > 1 else ():
-        identity = _identity(path)
+        identity = identity_of(path)
         if identity is not None and identity in seen:
             raise NamedTwice("-" if path is None else str(path), first=str(seen[identity] or "-"))
         seen[identity] = path
     return found
 
 
-def _identity(path: Path | None) -> object:
+def identity_of(path: Path | None) -> object:
     """Return what tells a file from others, whatever it is called; None for one that is not there."""
     try:
         there = os.fstat(sys.stdin.fileno()) if path is None else path.stat()

@@ -10,7 +10,6 @@ from functools import partial
 from math import ceil
 
 import polars as pl
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -27,17 +26,9 @@ from queryveil.spark._shards import SHARD, Outcome, Sharding, ShardReport, Shard
 from queryveil.spark._writing import ClusterRelease, OutputFormat, release_rows
 from queryveil.text.taxonomy import Taxonomy
 
-_TRANSACTIONS = pa.schema([("number", pa.int64()), ("items", pa.list_(pa.string()))])
-COUNTED = pa.schema(
-    [
-        ("group", pa.int64()),
-        ("members", pa.int64()),
-        ("size", pa.int64()),
-        ("whole", pa.int64()),
-        ("terms", pa.list_(pa.string())),
-        ("weights", pa.list_(pa.float64())),
-        ("holders", pa.list_(pa.int64())),
-    ]
+COUNTED = (
+    "group bigint, members bigint, size bigint, whole bigint, "
+    "terms array<string>, weights array<double>, holders array<bigint>"
 )
 """Groups with the holders of each released term, and their size before terms were dropped (`whole`)."""
 
@@ -59,7 +50,7 @@ def _renumbered(frame: DataFrame, number: str, names: tuple[str, ...], *, seed: 
 def anonymize_transactions(method: Clump | Partition, sharding: Sharding) -> ClusterRelease:
     """Return transactions of which each is one of k alike."""
     shipped = replace(method, taxonomy=_shippable(method.taxonomy))
-    found = sharding.run(_alike, shipped, columns=("user", "query"), schema=_TRANSACTIONS)
+    found = sharding.run(_alike, shipped, columns=("user", "query"), schema="number bigint, items array<string>")
     reports, manifests = found.reports, found.manifests
     n_after = int(total(reports, "transactions"))
     n_items, n_released = ([each.sums[name] for each in reports] for name in ("items", "released"))
@@ -106,8 +97,7 @@ def _alike(method: Clump | Partition, log: QueryLog) -> Outcome:
 
 def join_small(groups: DataFrame, *, needed: int, union: bool, scratch: str) -> DataFrame:
     """Join groups of fewer than the needed terms, all of the log counted, with others of their shard."""
-    schema = COUNTED.append(pa.field(SHARD, pa.int32()))
-    joined = _executors.map_groups(groups, SHARD, _joined, schema, needed=needed, union=union)
+    joined = _executors.map_groups(groups, SHARD, _joined, f"{COUNTED}, {SHARD} int", needed=needed, union=union)
     return _executors.stored(joined, f"{scratch}/joined")
 
 
@@ -188,7 +178,7 @@ def _grouped(method: Plink, log: QueryLog) -> Outcome:
     frame = groups.select("group", "members", "size").join(whole, on="group", maintain_order="left")
     frame = frame.join(lists, on="group", how="left", maintain_order="left")
     # A group may have no terms left.
-    frame = frame.with_columns(pl.col("terms", "weights", "holders").fill_null([])).select(COUNTED.names)
+    frame = frame.with_columns(pl.col("terms", "weights", "holders").fill_null([]))
     weights = grouping.profiles.frame["weights"].explode(empty_as_null=False)
     sums = {
         "members": int(frame["members"].sum()),

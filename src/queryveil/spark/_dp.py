@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -60,7 +59,7 @@ class _Tallying:
             picks = map_frames(
                 own,
                 _picked,
-                pa.schema([(name, pa.string()) for name in names]),
+                ", ".join(f"{name} string" for name in names),
                 by_partition=True,
                 names=names,
                 most=plan.max_items,
@@ -104,20 +103,15 @@ def _picked(
     """Return the items that each user of this partition contributes, at most `most` of them and each once."""
     # Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides;
     # so picks go by digests, which look random to whoever does not know the secret.
-    items = _tidy(rows, by_blanks=by_blanks)
+    if by_blanks:
+        rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query")
+    codes, distinct = encode_normalised(rows["query"].fill_null(""))
+    texts = distinct.gather(codes)
+    items = rows.with_columns(query=texts).filter(may_leave(texts))
     if "url" in names and out.value is not None:
         items = items.filter(is_url(items["url"])).join(out.value, on="query", how="semi")
     items = items.group_by("user", *names).agg(times=pl.len()).join(gone.value, on=names, how="anti")
-    texts = items.select(text=pl.concat_str("user", *names, separator="\0"))["text"]
-    items = items.with_columns(chance=pl.Series(_writing.keyed_digests(texts, secret=secret), dtype=pl.Binary))
+    picks = items.select(pick=pl.concat_str("user", *names, separator="\0"))["pick"]
+    items = items.with_columns(chance=pl.Series(_writing.keyed_digests(picks, secret=secret), dtype=pl.Binary))
     first = ["times", "chance"] if choose is Choice.FREQUENT else ["chance"]
     return items.sort("user", *first, descending=[False, *(True for _ in first)]).group_by("user").head(most)
-
-
-def _tidy(frame: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
-    """Return the rows whose queries can be released, in their normal form."""
-    if by_blanks:
-        frame = frame.with_columns(pl.col("query").str.split(" ")).explode("query")
-    codes, distinct = encode_normalised(frame["query"].fill_null(""))
-    texts = distinct.gather(codes)
-    return frame.with_columns(query=texts).filter(may_leave(texts))

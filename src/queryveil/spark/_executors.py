@@ -1,7 +1,7 @@
 """Python functions on executors: how they are called, how logs and frames get there, errors that quote no values.
 
-Privacy: Spark writes the traceback of a failed task into its logs, and an error of Polars or Arrow quotes values. So
-nothing leaves a task but our own errors, by their words, and the kind of any other.
+Privacy: Spark logs the traceback of a failed task, and an error of Polars or Arrow quotes values. So nothing leaves a
+task but our own errors, by their words, and the kind of any other.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any, Self
 import polars as pl
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark import StorageLevel
+from pyspark import Broadcast, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -63,7 +63,7 @@ def map_batches(
 def map_frames(
     frame: DataFrame,
     work: Callable[..., pl.DataFrame],
-    schema: pa.Schema | None = None,
+    schema: pa.Schema | str | None = None,
     /,
     *,
     by_partition: bool = False,
@@ -71,7 +71,7 @@ def map_frames(
 ) -> DataFrame:
     """Return the rows that `work(frame, **arguments)` makes of each batch, or of each whole partition, in Polars.
 
-    Without a schema it is that of what `work` makes of no rows.
+    Without a schema, of Arrow or in Spark's words, it is that of what `work` makes of no rows.
     """
     run, inside = partial(work, **arguments), arrow_schema(frame)
     out = spark_types(run(to_polars(inside.empty_table())).to_arrow().schema if schema is None else schema)
@@ -87,7 +87,7 @@ def _map_frames(
 
 
 def map_groups(
-    frame: DataFrame, by: str, work: Callable[..., pl.DataFrame], schema: pa.Schema, /, **arguments: object
+    frame: DataFrame, by: str, work: Callable[..., pl.DataFrame], schema: pa.Schema | str, /, **arguments: object
 ) -> DataFrame:
     """Return the rows that `work(frame, **arguments)` makes of all rows with the same value in a column."""
     plain = spark_types(schema)
@@ -96,7 +96,7 @@ def map_groups(
     def run(table: pa.Table) -> pa.Table:
         return next(masked(iter([table])))
 
-    return frame.groupBy(by).applyInArrow(run, spark_schema(schema))
+    return frame.groupBy(by).applyInArrow(run, spark_schema(plain))
 
 
 def mask_errors(work: Callable[..., Batches]) -> Callable[[Batches], Batches]:
@@ -198,6 +198,14 @@ def n_shards_for(frame: DataFrame, n_entries: int) -> int:
     return max(2 * frame.sparkSession.sparkContext.defaultParallelism, -(-n_entries // _ENTRIES_PER_SHARD))
 
 
+def number_items(histories: pl.DataFrame, *, items: Broadcast[pl.Series]) -> pl.DataFrame:
+    """Return histories as the places of their items among these, ascending, and whether they have any other item."""
+    known = pl.DataFrame({"items": items.value}).with_row_index("place")
+    found = histories.explode("items", empty_as_null=False).join(known, on="items", how="left")
+    place = pl.col("place")
+    return found.group_by("uid").agg(has_other=place.is_null().any(), items=place.drop_nulls().sort())
+
+
 def split_by_shard(histories: pl.DataFrame, *, n_shards: int) -> pl.DataFrame:
     """Return the parts of histories that each shard must see, beside the other columns of the history.
 
@@ -243,8 +251,11 @@ def to_arrow(frame: pl.DataFrame, schema: pa.Schema) -> pa.Table:
     return frame.select(schema.names).to_arrow().cast(schema)
 
 
-def spark_types(schema: pa.Schema) -> pa.Schema:
+def spark_types(schema: pa.Schema | str) -> pa.Schema:
     """Return a schema in the types that Spark reads: short strings and lists, microseconds."""
+    if isinstance(schema, str):
+        declared: Any = types.StructType.fromDDL(schema)
+        return to_arrow_schema(declared, timezone="UTC")
     return pa.schema([pa.field(each.name, _plain(each.type)) for each in schema])
 
 

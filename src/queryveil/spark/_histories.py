@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,24 +18,8 @@ from queryveil.spark._executors import SparkLog, map_frames, to_spark
 from queryveil.text import Tokens, tokenize
 from queryveil.text.histories import Histories, collect
 
-HISTORIES = pa.schema(
-    [
-        ("user", pa.string()),
-        ("window", pa.int64()),
-        ("n_rows_without_terms", pa.int64()),
-        ("terms", pa.list_(pa.string())),
-        ("counts", pa.list_(pa.int32())),
-    ]
-)
-LABELLED = pa.schema(
-    [
-        ("uid", pa.int64()),
-        ("user", pa.string()),
-        ("window", pa.int64()),
-        ("labels", pa.list_(pa.int32())),
-        ("counts", pa.list_(pa.int32())),
-    ]
-)
+HISTORIES = "user string, window bigint, n_rows_without_terms bigint, terms array<string>, counts array<int>"
+LABELLED = "uid bigint, user string, window bigint, labels array<int>, counts array<int>"
 _BETWEEN = "\0"
 """Separates a window from a term: the same term in another window is another one."""
 
@@ -135,9 +118,6 @@ def _label(frame: pl.DataFrame, *, terms: Broadcast[pl.Series]) -> pl.DataFrame:
     return frame.select("uid", "user", "window").join(lists, on="uid")
 
 
-_BOTS = pa.schema([("user", pa.string()), ("n", pa.int64())])
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class RowsWithoutBots:
     """The rows without those of bots, and how many bots and rows of theirs were excluded."""
@@ -153,7 +133,8 @@ def exclude_bots(log: SparkLog, *, threshold: int | None) -> RowsWithoutBots:
         return RowsWithoutBots(frame=log.frame)
     progress.step("looking for bots")
     rows = log.frame.select("user", "query", "time").repartition("user")
-    programs = pl.DataFrame(map_frames(rows, _find_bots, _BOTS, by_partition=True, threshold=threshold).toArrow())
+    found = map_frames(rows, _find_bots, "user string, n bigint", by_partition=True, threshold=threshold)
+    programs = pl.DataFrame(found.toArrow())
     theirs = F.broadcast(to_spark(programs.select("user"), spark=log.frame.sparkSession))
     return RowsWithoutBots(
         frame=log.frame.join(theirs, "user", "left_anti"),

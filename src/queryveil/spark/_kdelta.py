@@ -13,15 +13,16 @@ from queryveil.methods import Kdelta
 from queryveil.methods.bots import bots_of
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.release import Ids, Manifest, TextCounts
+from queryveil.spark import _writing
+from queryveil.spark._executors import spark_types
 from queryveil.spark._shards import SHARD, Outcome, Sharding, Shards, sum_tables, total
-from queryveil.spark._writing import ClusterRelease, derive_secret, keyed_digests, log_output, n_alone, release_rows
 from queryveil.text.identifiers import remove_identifiers
 
 _OF, _KEY = "tally_of_this_shard", "tally_key_of_this_shard"
 _BEFORE, _AFTER, _PEOPLE = "tally_before_in_this_shard", "tally_after_in_this_shard", "tally_people_of_this_shard"
 _NAMED = "tally_with_identifier_in_this_shard"
 _NUMBERS = (_BEFORE, _AFTER, _PEOPLE, _NAMED)
-TALLIES = pa.schema([(_OF, pa.string()), (_KEY, pa.binary()), *((name, pa.int64()) for name in _NUMBERS)])
+TALLIES = ", ".join([f"{_OF} string", f"{_KEY} binary", *(f"{name} bigint" for name in _NUMBERS)])
 """Of queries or URLs, for each a digest, its rows in the shard and in the release, the people who asked it, and 1 if a
 released text of it holds an identifier."""
 
@@ -41,7 +42,7 @@ def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, 
         urls = objects.urls.gather(objects.url[objects.url >= 0]).to_frame("text")
         counted = urls.group_by("text").agg(pl.len().alias(_BEFORE)).with_columns(pl.lit(0).alias(_PEOPLE))
         found.append(_tallied("urls", counted, released.frame["url"], secret=secret))
-    return pl.concat(found).select(TALLIES.names)
+    return pl.concat(found)
 
 
 def _tallied(of: str, before: pl.DataFrame, after: pl.Series, *, secret: bytes) -> pl.DataFrame:
@@ -50,24 +51,23 @@ def _tallied(of: str, before: pl.DataFrame, after: pl.Series, *, secret: bytes) 
         counted = counted.with_columns(remove_identifiers(counted["text"]).removed.is_not_null().alias(_NAMED))
     both = before.join(counted, on="text", how="left").with_columns(pl.lit(0).alias(_NAMED) if of == "urls" else [])
     # Privacy: a digest will do to tell them apart, and the driver need not see texts.
-    key = pl.Series(keyed_digests(both["text"], secret=secret), dtype=pl.Binary)
+    key = pl.Series(_writing.keyed_digests(both["text"], secret=secret), dtype=pl.Binary)
     numbers = [pl.col(name).cast(pl.Int64).fill_null(0) for name in _NUMBERS]
     return both.select(pl.lit(of).alias(_OF), key.alias(_KEY), *numbers)
 
 
 def text_counts(tallies: DataFrame) -> TextCounts:
     """Count the released queries, those that one person of all shards asked and those with an identifier."""
-    sums = [F.sum(name).alias(name) for name in (_AFTER, _PEOPLE, _NAMED)]
-    each = tallies.where(F.col(_OF) == "queries").groupBy(_KEY).agg(*sums).where(F.col(_AFTER) > 0)
-    of_one, named = F.col(_PEOPLE) == 1, F.col(_NAMED) > 0
-    found = each.agg(
-        F.count("*").alias("n_texts"),
-        F.count_if(of_one).alias("n_of_one_person"),
-        F.count_if(named).alias("n_with_identifier"),
-        F.sum(F.when(of_one, F.col(_AFTER))).alias("n_rows_of_one_person"),
-        F.sum(F.when(named, F.col(_AFTER))).alias("n_rows_with_identifier"),
+    each = (
+        tallies.where(F.col(_OF) == "queries")
+        .groupBy(_KEY)
+        .agg(
+            F.sum(_AFTER).alias("n_rows"),
+            (F.sum(_PEOPLE) == 1).alias("is_of_one"),
+            (F.sum(_NAMED) > 0).alias("has_identifier"),
+        )
     )
-    return TextCounts(**{name: int(n or 0) for name, n in found.collect()[0].asDict().items()})
+    return _writing.sum_texts(each.where("n_rows > 0"))
 
 
 def losses(tallies: DataFrame) -> dict[str, float]:
@@ -91,20 +91,20 @@ def _top(tallies: DataFrame, by: str) -> set[bytes]:
     return {bytes(row[_KEY]) for row in top.collect()}
 
 
-def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
+def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> _writing.ClusterRelease:
     """Return the rows of a release that keeps the promise: where texts are the same, no cluster spans two shards."""
     log = sharding.log
     # Users keep their names in the shards; those that they leave with are given out over all of them.
     inner = replace(method, columns=replace(method.columns, ids=Ids.KEEP, key=None))
     rows = inner.anonymize(log.empty).log.frame.to_arrow().schema
     found = sharding.run(
-        partial(_equal, secret=derive_secret(method.seed, "tallies")),
+        partial(_equal, secret=_writing.derive_secret(method.seed, "tallies")),
         inner,
         columns=("user", "query", "time", "url", *method.columns.keep),
-        schema=pa.schema([*rows, *TALLIES]),
+        schema=pa.schema([*rows, *spark_types(TALLIES)]),
     )
-    released = release_rows(
-        found.frame.where(F.col(_OF).isNull()).drop(SHARD, *TALLIES.names),
+    released = _writing.release_rows(
+        found.frame.where(F.col(_OF).isNull()).drop(SHARD, _OF, _KEY, *_NUMBERS),
         method.columns,
         seed=method.seed,
         protected=method.protected,
@@ -114,14 +114,14 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:
     warnings = method.warnings(
         log.columns,
         reading=log.reading,
-        n_alone=n_alone(released, method.columns),
+        n_alone=_writing.n_alone(released, method.columns),
         n_added=sum(manifest.changed["rows_added"] for manifest in found.manifests),
         has_clicks="share_of_distinct_urls_lost" in measures,
         n_of_one_user=texts.n_of_one_person or 0,
     )
-    return ClusterRelease(
+    return _writing.ClusterRelease(
         frame=released.frame,
-        written=log_output(log.layout, released.frame.columns),
+        written=_writing.log_output(log.layout, released.frame.columns),
         manifest=sharding.manifest(
             found,
             n_rows=released.n_rows,

@@ -1,15 +1,13 @@
 """km on a cluster: terms are counted by shuffles and deleted by joins, with the result of one machine.
 
-Terms are decided in rounds: each shard decides on its terms from what all others have decided before. Every round sends
-the open parts of the histories to the shards of their terms, counts there, joins what has changed with the histories,
-and finds out which terms that concerns. When nothing changes any more, the outcome is the one that a single machine
-finds by granting one term after another.
+Every round sends the open parts of the histories to the shards of their terms, which decide from what all others have
+decided before, joins what has changed with the histories, and finds out which terms that concerns. When nothing changes
+any more, the outcome is the one that a single machine finds by granting one term after another.
 """
 
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,30 +19,22 @@ from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
 from queryveil.methods.km.km import window_starts
 from queryveil.release import Counts, TextCounts, TimeDetail, ids_per_window
-from queryveil.release.texts import counted
 from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import SparkLog, map_frames, stored
 from queryveil.spark._histories import LABELLED, Vocabulary, list_rows, strip_windows
 from queryveil.text.histories import rewrite
+from queryveil.text.identifiers import remove_identifiers
 
-STATE = pa.schema([*LABELLED, ("kept", pa.list_(pa.int8())), ("first_changed", pa.int32())])
-_MESSAGES = pa.schema(
-    [("shard", pa.int32()), ("uid", pa.int64()), ("labels", pa.list_(pa.int32())), ("kept", pa.list_(pa.int8()))]
-)
-_CHANGES = pa.schema([("uid", pa.int64()), ("label", pa.int32()), ("kept", pa.int8())])
+STATE = f"{LABELLED}, kept array<tinyint>, first_changed int"
+_MESSAGES = "shard int, uid bigint, labels array<int>, kept array<tinyint>"
+_CHANGES = "uid bigint, label int, kept tinyint"
 _FEW = 200_000
 """Up to so many changes are broadcast."""
 _KEPT, _IS_ROW, _WINDOW = "kept_terms_of_this_user", "is_row_of_the_log", "window_of_this_user"
 
 
-def kept_terms(state: DataFrame, terms: Broadcast[pl.Series], *, window: str | None) -> DataFrame:
-    """Return the terms that each user, or user in a window, keeps."""
-    schema = pa.schema([("user", pa.string()), ("window", pa.int64()), (_KEPT, pa.list_(pa.string()))])
-    rows = state.select("user", "window", "labels", "kept")
-    return map_frames(rows, _named, schema, terms=terms, window=window)
-
-
 def _named(state: pl.DataFrame, *, terms: Broadcast[pl.Series], window: str | None) -> pl.DataFrame:
+    """Return the terms that each user, or user in a window, keeps."""
     words = strip_windows(terms.value, window=window)
     kept = list_rows(state["labels"]).keep(list_rows(state["kept"]).values == 1)
     return state.select("user", "window", kept.to_series(words.gather(kept.values)).alias(_KEPT))
@@ -96,22 +86,18 @@ def _rewrite(
     return out.filter(pl.col("query") != "")
 
 
-_TEXT_COUNTS = pa.schema([(name, pa.int64()) for name in TextCounts.__struct_fields__])
-
-
 def count_texts(released: DataFrame, *, window: str | None) -> TextCounts:
     """Count the distinct texts of released rows, which are in normal form, as `queryveil.release.texts` does."""
     # With windows users have a name for each.
     person = F.col("user") if window is None else F.regexp_replace("user", "\\x00-?[0-9]+$", "")
     is_of_one = F.min(person) == F.max(person)
     texts = released.groupBy("query").agg(F.count("*").alias("n_rows"), is_of_one.alias("is_of_one"))
-    sums = map_frames(texts, _count_texts, _TEXT_COUNTS).agg(*(F.sum(name).alias(name) for name in _TEXT_COUNTS.names))
-    return TextCounts(**{name: int(n or 0) for name, n in sums.collect()[0].asDict().items()})
+    return _writing.sum_texts(map_frames(texts, _with_identifiers))
 
 
-def _count_texts(texts: pl.DataFrame) -> pl.DataFrame:
-    found = counted(texts["query"], texts["n_rows"].to_numpy(), is_of_one=texts["is_of_one"].to_numpy())
-    return pl.DataFrame([msgspec.structs.asdict(found)])
+def _with_identifiers(texts: pl.DataFrame) -> pl.DataFrame:
+    has_identifier = remove_identifiers(texts["query"]).removed.is_not_null()
+    return texts.select("n_rows", "is_of_one", has_identifier.alias("has_identifier"))
 
 
 def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.ClusterRelease:
@@ -214,7 +200,11 @@ def _outcome(
     else:
         worth = float(np.sum(counted["occurrences"].to_numpy() * objective.worth[kept]))
     left_words = strip_windows(vocabulary.terms.gather(pl.Series(kept)), window=method.window)
-    return worth, kept_terms(state, terms, window=method.window), left_words.n_unique()
+    rows, schema = (
+        state.select("user", "window", "labels", "kept"),
+        f"user string, window bigint, {_KEPT} array<string>",
+    )
+    return worth, map_frames(rows, _named, schema, terms=terms, window=method.window), left_words.n_unique()
 
 
 def settle(histories: DataFrame, *, k: int, m: int, n_labels: int, n_shards: int, scratch: str) -> DataFrame:

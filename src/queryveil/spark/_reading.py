@@ -1,16 +1,14 @@
 """Reading a log from any path that Spark reads, by the same rules as on one machine.
 
-Parquet is read by Spark itself. Of any other file Spark only gives the bytes, and the local reader takes them apart on
-the executors, line formats in pieces and others as a whole: a line that cannot be read is told by file and line, as
-ever. Spark's own readers would quietly repair or drop it.
+Parquet is read by Spark itself. Of other files it only gives the bytes, and the local reader takes them apart on the
+executors, line formats in pieces: Spark's own readers would quietly repair or drop a line that cannot be read.
 """
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import has_magic
 from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
 import msgspec
@@ -23,8 +21,9 @@ from pyspark.sql import functions as F
 
 from queryveil.data import ROLES, Format, Layout, QueryLog, Reading
 from queryveil.errors import BadFile, BadParameter, BadRow, BadRows, EngineFailed, NotYet, OtherFormat
-from queryveil.formats import delimited, layouts, parquet, read, roles, streams
-from queryveil.formats.records import BadRowPolicy
+from queryveil.formats import delimited, layouts, parquet, read, roles
+from queryveil.formats.records import OTHER_COLUMNS, BadRowPolicy
+from queryveil.formats.streams import HEAD_BYTES, ByteStream, Content
 from queryveil.spark import _executors
 from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, to_arrow
 from queryveil.spark._storage import Storage
@@ -34,8 +33,6 @@ _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 _PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
 _MOST_BYTES = 2**31 - 1
 """Any other file must fit into one value of Spark."""
-_PIECE_REPORT = "report binary"
-_OTHER_COLUMNS = "its columns differ from those of the first file; read them one by one"
 _MEND = "mend the files, or leave such rows out with --bad-rows skip"
 _HERE = "read it on one machine: leave out --engine"
 
@@ -51,8 +48,8 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, data: bytes, *, path: str) -> QueryLog:
         """Read some lines of a file, or all of it."""
-        name = _file_name(path)
-        return read.read_bytes(data, name=name, format=self.format, columns=self.columns, bad_rows=self.bad_rows)
+        file = Content(_file_name(path), data)
+        return read.read_log([file], format=self.format, columns=self.columns, bad_rows=self.bad_rows)
 
 
 class _PieceReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,10 +74,8 @@ class _PieceReport(msgspec.Struct, frozen=True, kw_only=True):
 class _Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A file or some lines of it: bytes with a header, and how many lines of the block stand before the first byte."""
 
-    path: str
-    start: int
+    report: _PieceReport
     n_before: int
-    n_lines: int
     data: bytes
 
 
@@ -89,8 +84,9 @@ def _file_name(path: str) -> str:
     return unquote(PurePosixPath(path).name)
 
 
-def _collect_reports(frame: DataFrame) -> list[_PieceReport]:
-    return [msgspec.msgpack.decode(data, type=_PieceReport) for data in frame.toArrow()["report"].to_pylist()]
+def _reports(frame: DataFrame, work: Callable[..., Batches], **arguments: object) -> list[_PieceReport]:
+    found = map_batches(frame, work, "report binary", **arguments).toArrow()["report"].to_pylist()
+    return [msgspec.msgpack.decode(data, type=_PieceReport) for data in found]
 
 
 def _log(frame: DataFrame, reports: list[_PieceReport], *, layout: Layout) -> SparkLog:
@@ -114,14 +110,14 @@ def read_log(
     storage = Storage(spark=spark)
     files = _files(storage, [source] if isinstance(source, str) else list(source))
     paths = [path for path, _ in files]
-    found = chosen or _sniffed(paths[0], storage.head(paths[0]), columns=asked)
+    found = chosen or _sniffed(paths[0], storage.read(paths[0], most_bytes=HEAD_BYTES), columns=asked)
     if found is Format.UBI:
         raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
     if found is Format.TRANSACTIONS and len(files) > 1:
         raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
     if found is Format.PARQUET:
         return _read_parquet(storage, paths, columns=asked, bad_rows=policy)
-    heads = {path: storage.head(path) for path in paths}
+    heads = {path: storage.read(path, most_bytes=HEAD_BYTES) for path in paths}
     for path, head in heads.items() if chosen is None else ():
         other = _sniffed(path, head, columns=asked)
         if other is not found:
@@ -160,11 +156,8 @@ def _files(storage: Storage, sources: list[str]) -> list[tuple[str, int]]:
 
 
 def _sniffed(path: str, head: bytes, *, columns: Mapping[str, str]) -> Format:
-    with TemporaryDirectory() as folder:
-        beginning = Path(folder) / _file_name(path)
-        beginning.write_bytes(head)
-        with streams.ByteStream(beginning) as stream:
-            return layouts.sniff(stream, columns=columns)
+    with ByteStream(Path(_file_name(path)), data=head) as stream:
+        return layouts.sniff(stream, columns=columns)
 
 
 def _read_parquet(
@@ -178,7 +171,7 @@ def _read_parquet(
     layout = Layout(format=Format.PARQUET, names=names, columns=tuple(raw.columns))
     # A plain rename, so that a column that nobody asks for is never read.
     given = raw.select([F.col(f"`{name}`").alias(role) for name, role in inside.items()]).select(order)
-    reports = _collect_reports(map_batches(given.select(list(names)), _judge_rows, _PIECE_REPORT))
+    reports = _reports(given.select(list(names)), _judge_rows)
     n_bad = sum(each.n_bad for each in reports)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
         why = f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
@@ -202,11 +195,11 @@ def _opened(storage: Storage, paths: list[str]) -> DataFrame:
     try:
         with _executors.translate_spark_errors():
             for path in paths:
-                names = storage.parquet_columns(path)
+                names, _ = storage.parquet_names(path)
                 _check_names(names, path=path)
                 first = first or names
                 if names != first:
-                    raise BadFile(_file_name(path), _OTHER_COLUMNS)
+                    raise BadFile(_file_name(path), OTHER_COLUMNS)
             path = paths[0]
             return storage.spark.read.parquet(*paths)
     except EngineFailed:
@@ -264,7 +257,7 @@ def _read_lines(spark: SparkSession, heads: Mapping[str, bytes], *, options: _Op
 
 
 def _read(contents: DataFrame, *, options: _Options, begun: QueryLog | None = None) -> SparkLog:
-    reports = _collect_reports(map_batches(contents, _inspect_pieces, _PIECE_REPORT, options=options))
+    reports = _reports(contents, _inspect_pieces, options=options)
     if not reports:
         # Nothing but blank lines.
         return SparkLog.of(begun or options.read(b"\n", path="the log"), spark=contents.sparkSession)
@@ -274,7 +267,7 @@ def _read(contents: DataFrame, *, options: _Options, begun: QueryLog | None = No
     assert first is not None
     for each in reports:
         if each.layout is None or (options.format is not Format.JSONL and each.layout.columns != first.columns):
-            raise BadFile(_file_name(each.path), _OTHER_COLUMNS)
+            raise BadFile(_file_name(each.path), OTHER_COLUMNS)
     schema = _common([pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in reports])
     # Privacy: rows stay on the executors' own disks, and only until the session ends.
     rows = map_batches(contents, _rows_of, schema, options=options, schema=schema)
@@ -324,21 +317,21 @@ def _pieces(batches: Batches, *, options: _Options) -> Iterator[_Piece]:
             given = [header, *lines] if shown and header is not None else lines
             data = b"\n".join(given) + b"\n" if options.by_lines else lines[0]
             if data.strip():
-                yield _Piece(path=path, start=start, n_before=done - shown, n_lines=done + n_lines, data=data)
+                report = _PieceReport(path=path, start=start, n_lines=done + n_lines)
+                yield _Piece(report=report, n_before=done - shown, data=data)
 
 
 def _inspect_pieces(batches: Batches, *, options: _Options) -> Batches:
     """Read each piece, and return a report instead of its rows."""
     for piece in _pieces(batches, options=options):
-        report = _PieceReport(path=piece.path, start=piece.start, n_lines=piece.n_lines)
         try:
-            log = options.read(piece.data, path=piece.path)
+            log = options.read(piece.data, path=piece.report.path)
         except BadRows as error:
             bad = tuple((piece.n_before + row.line, row.reason) for row in error.rows)
-            yield msgspec.structs.replace(report, n_bad=error.n_total, bad=bad).batch
+            yield msgspec.structs.replace(piece.report, n_bad=error.n_total, bad=bad).batch
             continue
         yield msgspec.structs.replace(
-            report,
+            piece.report,
             n_rows=log.n_rows,
             n_bad=log.reading.n_bad_rows_skipped,
             n_latin1=log.reading.n_latin1_rows,
@@ -356,7 +349,7 @@ def _kinds(frame: pl.DataFrame) -> pa.Schema:
 
 def _rows_of(batches: Batches, *, options: _Options, schema: pa.Schema) -> Batches:
     for piece in _pieces(batches, options=options):
-        frame = options.read(piece.data, path=piece.path).frame
+        frame = options.read(piece.data, path=piece.report.path).frame
         absent = [pl.lit(None).alias(name) for name in schema.names if name not in frame.columns]
         texts = [each.name for each in schema if each.type == pa.string() and each.name in frame.columns]
         frame = frame.with_columns(pl.col(texts).cast(pl.String), *absent)

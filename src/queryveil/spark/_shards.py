@@ -26,10 +26,7 @@ from queryveil.spark._executors import SparkLog, spark_types, to_polars
 
 
 class ShardReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest of the release of a shard and further sums, or that the shard is too small.
-
-    `too_few` are the users that the shard has, those that a group needs, and a way out.
-    """
+    """The manifest of the release of a shard and further sums, or how many users it has, what it needs, a way out."""
 
     shard: int
     manifest: Manifest | None = None
@@ -62,11 +59,8 @@ def mean(manifests: Sequence[Manifest], measure: str, *, weights: Sequence[float
 
 
 USERS_PER_SHARD = 50_000
-"""One executor does so many in about a minute. Fewer in each cost more of the log.
-
-Of 200,000 made-up users in 4 shards clump lost 16 % more than in one and partition 8 %. kdelta kept 4 % fewer rows, and
-42 % fewer without additions. Members of plink's groups were 0.81 similar to what these release instead of 0.84.
-"""
+"""One executor does so many in about a minute. Fewer in each cost more: of 200,000 made-up users in 4 shards clump lost
+16 % more than in one, partition 8 %, and kdelta kept 4 % fewer rows."""
 
 # Columns of a log that are kept may have any name but these.
 SHARD = "shard_of_this_user"
@@ -101,10 +95,7 @@ class Shards:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Sharding:
-    """A log to anonymize in shards, and the local manifest of the same log without rows.
-
-    That manifest has the parameters, the columns and what was wrong with the file.
-    """
+    """A log to anonymize in shards, and (`base`) the manifest of the same log without rows, with all but the counts."""
 
     log: SparkLog
     base: Manifest
@@ -118,7 +109,7 @@ class Sharding:
         method: Any,
         *,
         columns: Sequence[str],
-        schema: pa.Schema,
+        schema: pa.Schema | str,
         is_enough: Callable[[list[ShardReport]], bool] = lambda _: True,
     ) -> Shards:
         """Run a method on the users of each shard; where one has too few for a group, on fewer shards.
@@ -192,10 +183,10 @@ def anonymize_in_shards(
 
 
 def _written(
-    rows: DataFrame, run: Callable[..., pl.DataFrame], schema: pa.Schema, *, secret: bytes, n_shards: int, at: str
+    rows: DataFrame, run: Callable[..., pl.DataFrame], schema: pa.Schema | str, *, secret: bytes, n_shards: int, at: str
 ) -> Shards:
     """Write the rows of all shards once, so that what is read later is the same if executors are lost."""
-    full = spark_types(pa.schema([*schema, pa.field(SHARD, pa.int32()), pa.field(REPORT, pa.binary())]))
+    full = pa.schema([*spark_types(schema), *spark_types(f"{SHARD} int, {REPORT} binary")])
     in_place = _executors.map_frames(rows, assign_shards, secret=secret, n_shards=n_shards)
     written = _executors.stored(_executors.map_groups(in_place, SHARD, run, full, schema=full), at)
     reports = written.where(F.col(REPORT).isNotNull()).select(REPORT).toArrow()

@@ -3,8 +3,6 @@
 import numba
 import numpy as np
 import polars as pl
-import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,10 +18,10 @@ from queryveil.text import normalize
 from queryveil.utility import frequencies, score
 from queryveil.utility.kept import kept_score
 
-_NUMBERED = pa.schema([("uid", pa.int64()), ("has_rare", pa.bool_()), ("items", pa.list_(pa.int32()))])
-_PARTS = pa.schema([("shard", pa.int32()), ("uid", pa.int64()), ("items", pa.list_(pa.int32()))])
+_NUMBERED = "uid bigint, has_other boolean, items array<int>"
+_PARTS = "shard int, uid bigint, items array<int>"
 _ALL_STEPS = 1 << 62
-_ALONE = pa.schema([("uid", pa.int64()), ("size", pa.int32())])
+_ALONE = "uid bigint, size int"
 
 
 def inspect(log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
@@ -59,25 +57,17 @@ def _alone(histories: DataFrame, vocabulary: _histories.Vocabulary, *, k: int, m
     progress.step("counting users who stand alone")
     order = np.argsort(vocabulary.support, kind="stable")
     terms = histories.sparkSession.sparkContext.broadcast(vocabulary.terms.gather(pl.Series(order)))
-    numbered = histories.select("terms", F.xxhash64("user").alias("uid"))
-    numbered = map_frames(numbered, _number_terms, _NUMBERED, terms=terms)
+    numbered = histories.select(F.xxhash64("user").alias("uid"), F.col("terms").alias("items"))
+    numbered = map_frames(numbered, _executors.number_items, _NUMBERED, items=terms)
     n_shards = _executors.n_shards_for(histories, vocabulary.n_entries)
     with cached(numbered) as once:
         parts = map_frames(once, _executors.split_by_shard, _PARTS, n_shards=n_shards)
         n_items = len(vocabulary.terms)
         found = map_groups(parts, "shard", _alone_in_shard, _ALONE, k=k, m=m, n_items=n_items, n_shards=n_shards)
-        rare = once.where("has_rare").select("uid", F.lit(1).alias("size"))
+        rare = once.where("has_other").select("uid", F.lit(1).alias("size"))
         smallest = rare.union(found).groupBy("uid").agg(F.min("size").alias("size")).groupBy("size").count()
         counts = {row["size"]: int(row["count"]) for row in smallest.collect()}
     return {size: sum(n for smaller, n in counts.items() if smaller <= size) for size in range(1, m + 1)}
-
-
-def _number_terms(rows: pl.DataFrame, *, terms: Broadcast[pl.Series]) -> pl.DataFrame:
-    """Return histories as numbers of the terms that k users have, ascending, and whether they have any other."""
-    known = pl.DataFrame({"terms": terms.value}).with_row_index("item")
-    found = rows.explode("terms", empty_as_null=False).join(known, on="terms", how="left")
-    item = pl.col("item")
-    return found.group_by("uid").agg(has_rare=item.is_null().any(), items=item.drop_nulls().sort())
 
 
 def _alone_in_shard(parts: pl.DataFrame, *, k: int, m: int, n_items: int, n_shards: int) -> pl.DataFrame:
@@ -96,7 +86,6 @@ def _alone_in_shard(parts: pl.DataFrame, *, k: int, m: int, n_items: int, n_shar
 
 
 _LEFT_OUT = "suggestions, profiles and advertising are left out: they are measured on one machine"
-_TEXTS = pa.schema([("query", pa.string())])
 
 
 def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> score.Measures:
@@ -109,7 +98,7 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> sc
         )
     progress.step("measuring what is kept")
     before, after = (
-        map_frames(log.frame.select("query"), _normal, _TEXTS, by_blanks=by_blanks) for log in (original, released)
+        map_frames(log.frame.select("query"), _normal, by_blanks=by_blanks) for log in (original, released)
     )
     queries_before, queries_after = _side_by_side(before.where("query != ''"), after.where("query != ''"))
     terms_before, terms_after = _side_by_side(_terms(before), _terms(after))

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from queryveil.errors import BadParameter, NamedTwice, NotWritten, ReleaseExists
+from queryveil.formats.streams import identity_of
 from queryveil.release import MANIFEST
 from queryveil.release.contents import OpenFolder
 from queryveil.spark._executors import retry_py4j
@@ -49,7 +50,7 @@ def _n_running_tasks(context: Any) -> int:
     return 0
 
 
-_HEAD_BYTES = 1 << 16
+_MOST_BYTES = 2**31 - 1
 _LAST_SECONDS = 2
 
 
@@ -89,11 +90,10 @@ class Storage:
         """Raise if two paths, as Spark lists them, lead to one file: its people would count twice."""
         seen: dict[object, str] = {}
         for path in paths if len(paths) > 1 else ():
-            local, identity = self.local(unquote(path)), object()
+            local = self.local(unquote(path))
             # On a disk links lead to one file too; elsewhere there are none.
-            with suppress(OSError):
-                identity = path if local is None else (local.stat().st_dev, local.stat().st_ino)
-            if identity in seen:
+            identity = path if local is None else identity_of(local)
+            if identity is not None and identity in seen:
                 raise NamedTwice(PurePosixPath(path).name, first=PurePosixPath(seen[identity]).name)
             seen[identity] = path
 
@@ -112,17 +112,12 @@ class Storage:
         found = [files.getFileStatus(where) for files, where in map(self._at, paths)]
         return [(int(status.getLen()), int(status.getModificationTime())) for status in found]
 
-    def make_private(self, folder: str, *, told: str | None = None) -> None:
-        """Make a folder that only its owner may enter; `told` is what messages call it."""
+    def make_private(self, folder: str, *, told: str) -> None:
+        """Make a folder that only its owner may enter, or let nobody else enter it; `told` is what messages call it."""
         files, where = self._at(folder)
         if not files.mkdirs(where, self._permission("700")):
-            name = told or PurePosixPath(folder).name
-            raise NotWritten(name, "no folder can be made there", so="nothing was released")
-
-    def restrict(self, path: str, *, mode: str = "700") -> None:
-        """Restrict a file or folder to its owner, also if it existed before."""
-        files, where = self._at(path)
-        files.setPermission(where, self._permission(mode))
+            raise NotWritten(told, "no folder can be made there", so="nothing was released")
+        files.setPermission(where, self._permission("700"))
 
     def apply_umask(self, folder: str) -> None:
         """Give a folder the permissions of a new one: all that the umask allows."""
@@ -141,16 +136,10 @@ class Storage:
         files, where = self._at(path)
         files.delete(where, True)
 
-    def read(self, path: str) -> bytes:
-        """Return all bytes of a small file."""
+    def read(self, path: str, *, most_bytes: int = _MOST_BYTES) -> bytes:
+        """Return the first bytes of a file, or all bytes of a small one."""
         files, where = self._at(path)
-        with closing(files.open(where)) as stream:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-
-    def head(self, path: str) -> bytes:
-        """Return the first bytes of a file."""
-        files, where = self._at(path)
-        n_bytes = min(int(files.getFileStatus(where).getLen()), _HEAD_BYTES)
+        n_bytes = min(int(files.getFileStatus(where).getLen()), most_bytes)
         with closing(files.open(where)) as stream:
             return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, n_bytes))
 
@@ -160,26 +149,22 @@ class Storage:
         rows = files.select("path", F.sha2("content", 256).alias("sha256")).collect()
         return {PurePosixPath(row["path"]).name: row["sha256"] for row in rows}
 
-    def parquet_columns(self, path: str) -> list[str]:
-        """Return the names of a Parquet file's columns."""
-        return [str(each.getName()) for each in self._parquet_footer(path).getSchema().getFields()]
-
-    def parquet_metadata(self, path: str) -> list[str]:
-        """Return the keys of a Parquet file's metadata."""
-        return [str(key) for key in self._parquet_footer(path).getKeyValueMetaData().keySet().toArray()]
-
-    def _parquet_footer(self, path: str) -> Any:
-        """Return what the end of a Parquet file says of it: a third of the time of a job of Spark."""
+    def parquet_names(self, path: str) -> tuple[list[str], list[str]]:
+        """Return the names of a Parquet file's columns and the keys of its metadata, without a job of Spark."""
         hadoop = self._jvm.org.apache.parquet.hadoop
         file = hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
         with closing(hadoop.ParquetFileReader.open(file)) as reader:
-            return reader.getFooter().getFileMetaData()
+            footer = reader.getFooter().getFileMetaData()
+        columns = [str(each.getName()) for each in footer.getSchema().getFields()]
+        return columns, [str(key) for key in footer.getKeyValueMetaData().keySet().toArray()]
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, *, is_private: bool = False) -> None:
         """Write a small file whole."""
         files, where = self._at(path)
         with closing(files.create(where, True)) as stream:
             stream.write(data)
+        if is_private:
+            files.setPermission(where, self._permission("600"))
 
     def upload(self, file: str, path: str) -> None:
         """Copy a file of this machine to a path."""
@@ -220,20 +205,18 @@ class Storage:
     def whole(self, folder: str, *, force: bool) -> Iterator[str]:
         """Yield a temporary folder beside the target that is renamed to it if the block does not raise."""
         target = self.qualified(folder)
-        parent, _, name = target.rstrip("/").rpartition("/")
-        mark = secrets.token_hex(8)
-        partial, old = f"{parent}/.{name}.partial-{mark}", f"{parent}/.{name}.old-{mark}"
-        with self._temporary(partial, told=name):
+        with self.scratch(target, kind="partial") as partial:
             yield partial
             self.apply_umask(partial)
             self.check_free(folder, force=force)
-            self._put(partial, target, old=old)
+            self._put(partial, target)
 
-    def _put(self, partial: str, target: str, *, old: str) -> None:
+    def _put(self, partial: str, target: str) -> None:
         """Rename the whole folder to its name; what stood there is gone only once the new one stands."""
         if not self.exists(target):
             self.rename(partial, target)
             return
+        old = _beside(target, "old")
         self.rename(target, old)
         try:
             self.rename(partial, target)
@@ -243,26 +226,20 @@ class Storage:
         self.delete(old)
 
     @contextmanager
-    def scratch(self, beside: str) -> Iterator[str]:
+    def scratch(self, beside: str, *, kind: str = "scratch") -> Iterator[str]:
         """Yield a folder for intermediate results that only its owner may enter; it is deleted in the end.
 
         Privacy: it holds terms and user ids.
         """
-        parent, _, name = self.qualified(beside).rstrip("/").rpartition("/")
-        folder = f"{parent}/.{name}.scratch-{secrets.token_hex(8)}"
-        with self._temporary(folder, told=name):
-            yield folder
-
-    @contextmanager
-    def _temporary(self, folder: str, *, told: str) -> Iterator[None]:
-        """Make a private folder for the block, and delete it in the end."""
-        self.make_private(folder, told=told)
+        target = self.qualified(beside)
+        folder = _beside(target, kind)
+        self.make_private(folder, told=PurePosixPath(target).name)
         files, where = self._at(folder)
         # Java removes it if this side is killed.
         files.deleteOnExit(where)
         try:
             with cancel_jobs_on_error(self.spark):
-                yield
+                yield folder
         except KeyboardInterrupt:
             self.delete(folder)
             # Java may have been about to write, and makes a folder in it before it finds that it may not.
@@ -290,3 +267,9 @@ class Storage:
     def _at(self, path: str) -> tuple[Any, Any]:
         where = self._path(path)
         return where.getFileSystem(self._configuration), where
+
+
+def _beside(target: str, kind: str) -> str:
+    """Return a new hidden name beside a target."""
+    parent, _, name = target.rstrip("/").rpartition("/")
+    return f"{parent}/.{name}.{kind}-{secrets.token_hex(8)}"

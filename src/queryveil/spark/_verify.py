@@ -11,8 +11,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -167,8 +165,7 @@ def _increased(now: DataFrame, then: DataFrame) -> DataFrame:
 
 def _counted(frame: DataFrame, *, by_blanks: bool, without_unknown: bool = False) -> DataFrame:
     """Count the users and occurrences of each term; signs that this Python does not know may count as blanks."""
-    schema = pa.schema([("user", pa.string()), ("term", pa.string()), ("n", pa.int64())])
-    rows = frame.select("user", "query")
+    rows, schema = frame.select("user", "query"), "user string, term string, n bigint"
     pairs = map_frames(rows, _terms, schema, by_blanks=by_blanks, without_unknown=without_unknown)
     by_user = pairs.groupBy("user", "term").agg(F.sum("n").alias("n"))
     return by_user.groupBy("term").agg(F.count("*").alias("users"), F.sum("n").alias("n"))
@@ -183,10 +180,9 @@ def _terms(rows: pl.DataFrame, *, by_blanks: bool, without_unknown: bool) -> pl.
     return found.group_by("user", "term").agg(n=pl.len())
 
 
-_HELD = pa.schema([("user", pa.string()), ("window", pa.int64()), ("items", pa.list_(pa.string()))])
-_NUMBERED = pa.schema([("items", pa.list_(pa.int32()))])
-_PARTS = pa.schema([("shard", pa.int32()), ("items", pa.list_(pa.int32()))])
-_FOUND = pa.schema([("n_rare", pa.int64()), ("supports", pa.list_(pa.int64()))])
+_HELD = "user string, window bigint, items array<string>"
+_PARTS = "shard int, items array<int>"
+_FOUND = "n_rare bigint, supports array<bigint>"
 
 
 def verify_km(released: SparkLog, promise: KmAnonymity, *, time_unit: timedelta | None) -> Verdict:
@@ -198,7 +194,9 @@ def verify_km(released: SparkLog, promise: KmAnonymity, *, time_unit: timedelta 
     blur = why_windows_blur(released.empty, promise, time_unit=time_unit)
     window = promise.window if not blur else None
     step("histories")
-    with cached(_held_items(released.frame, window=window, by_blanks=promise.items)) as held:
+    rows = released.frame.select("user", "query", *([] if window is None else ["time"])).repartition("user")
+    each = map_frames(rows, _gather_items, _HELD, by_partition=True, window=window, by_blanks=promise.items)
+    with cached(each) as held:
         n_checked = held.where(F.size("items") > 0).count()
         n_rare, witnesses = _smallest_rare(held, promise)
         n_linked, linked = (0, []) if window is None else _count_linked(held)
@@ -214,14 +212,8 @@ def verify_km(released: SparkLog, promise: KmAnonymity, *, time_unit: timedelta 
     return verdict if window is None else verdict.joined((n_linked, linked))
 
 
-def _held_items(frame: DataFrame, *, window: str | None, by_blanks: bool) -> DataFrame:
-    """Return what each user holds, or each user in each window; the same term in another window is another item."""
-    names = ["user", "query", *(["time"] if window is not None else [])]
-    rows = frame.select(names).repartition("user")
-    return map_frames(rows, _gather_items, _HELD, by_partition=True, window=window, by_blanks=by_blanks)
-
-
 def _gather_items(rows: pl.DataFrame, *, window: str | None, by_blanks: bool) -> pl.DataFrame:
+    """Return what each user holds, or each user in each window; the same term in another window is another item."""
     # A row without a time is in a window of its own.
     windows = pl.lit(0) if window is None else window_column(QueryLog(frame=rows), window).fill_null(-(2**62))
     rows = rows.with_columns(windows.alias("window"))
@@ -250,7 +242,8 @@ def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Wit
     common = pl.DataFrame(supports.toArrow()).sort("support", "item")
     longest = int(held.agg(F.max(F.size("items")).alias("n")).collect()[0]["n"] or 0)
     numbers = held.sparkSession.sparkContext.broadcast(common["item"])
-    numbered = map_frames(held.select("items"), _number_items, _NUMBERED, numbers=numbers)
+    with_ids = held.select(F.monotonically_increasing_id().alias("uid"), "items")
+    numbered = map_frames(with_ids, _executors.number_items, "items array<int>", items=numbers)
     n_shards = _executors.n_shards_for(held, int(common["support"].sum() or 0))
     parts = map_frames(numbered, _executors.split_by_shard, _PARTS, n_shards=n_shards)
     for size in range(2, min(promise.m or 1, longest) + 1):
@@ -266,13 +259,6 @@ def _smallest_rare(held: DataFrame, promise: KmAnonymity) -> tuple[int, list[Wit
 
 def _witness(kind: Kind, size: int, support: int, needed: int) -> Witness:
     return Witness(kind=kind, size=size, support=support, needed=needed, rows=(), positions=())
-
-
-def _number_items(rows: pl.DataFrame, *, numbers: Broadcast[pl.Series]) -> pl.DataFrame:
-    """Return histories as numbers of items, ascending."""
-    known = pl.DataFrame({"items": numbers.value}).with_row_index("number")
-    found = rows.with_row_index("row").explode("items", empty_as_null=False).join(known, on="items")
-    return found.group_by("row").agg(items=pl.col("number").sort())
 
 
 def _rare_of_shard(parts: pl.DataFrame, *, size: int, k: int, n_items: int, n_shards: int) -> pl.DataFrame:

@@ -1,11 +1,9 @@
 """Everything in a release folder that lies on a cluster, held against its manifest by the rules of `checks.whole`.
 
-Files there are hashed by one job and read by another. That they are the same is told by their sizes and times, before
-and after.
+Files there are hashed by one job and read by another; their sizes and times tell that they are the same.
 """
 
 import polars as pl
-import pyarrow as pa
 from pyspark.sql import functions as F
 
 from queryveil.checks import texts, whole
@@ -17,7 +15,6 @@ from queryveil.release import MANIFEST, Contents, DataFile, Manifest
 from queryveil.spark._executors import SparkLog, map_frames
 from queryveil.spark._storage import Storage
 
-_N = pa.schema([("name", pa.string()), ("n", pa.int64())])
 _TIMES, _IDS, _TEXTS = "times", "ids", "texts"
 
 
@@ -37,17 +34,17 @@ def contents_of(storage: Storage, folder: str, manifest: Manifest, *, text: byte
 def _shape(storage: Storage, files: list[str], data: DataFile) -> Shape:
     """Return how many values no reader returns: metadata of Parquet, and keys that stand twice in a line of JSON."""
     if data.format is Format.PARQUET:
-        return Shape(n_hidden=sum(n_foreign(storage.parquet_metadata(file)) for file in files))
+        return Shape(n_hidden=sum(n_foreign(storage.parquet_names(file)[1]) for file in files))
     if data.format is not Format.JSONL:
         return Shape()
     lines = storage.spark.read.option("lineSep", "\n").text(files).select(F.col("value").cast("binary"))
-    found = map_frames(lines, _twice, _N).agg(F.sum("n").alias("n")).collect()
+    found = map_frames(lines, _twice).agg(F.sum("n").alias("n")).collect()
     return Shape(n_hidden=int(found[0]["n"] or 0))
 
 
 def _twice(lines: pl.DataFrame) -> pl.DataFrame:
     content = Content("the log", b"\n".join(lines["value"]))
-    return pl.DataFrame({"name": [""], "n": [shape_of(content, format=Format.JSONL).n_hidden]})
+    return pl.DataFrame({"n": [shape_of(content, format=Format.JSONL).n_hidden]})
 
 
 def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> list[str]:
@@ -56,7 +53,7 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
     assert data is not None
     n_users, columns = released.n_users, released.frame.columns
     said, extra = whole.faults_of_columns(contents, manifest, columns, has_rows=released.n_rows > 0)
-    counted = map_frames(released.frame, _wrong, _N, manifest=manifest, extra=extra, n_users=n_users)
+    counted = map_frames(released.frame, _wrong, manifest=manifest, extra=extra, n_users=n_users)
     wrong = {row["name"]: int(row["n"]) for row in counted.groupBy("name").agg(F.sum("n").alias("n")).collect()}
     file, detail, ids = data.name, manifest.columns.time, manifest.columns.ids
     lines = {

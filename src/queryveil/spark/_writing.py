@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
-from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, sum_of_parts
+from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, TextCounts, sum_of_parts
 from queryveil.spark._executors import Batches, arrow_schema, map_batches, map_frames, to_polars
 from queryveil.spark._storage import Storage
 
@@ -87,6 +87,18 @@ def n_alone(released: ReleasedRows, policy: ColumnPolicy) -> int | None:
     timed = released.frame.where(F.col("time").isNotNull())
     sets = timed.groupBy("user").agg(F.sort_array(F.collect_set("time")).alias("times"))
     return sets.groupBy("times").count().where(F.col("count") == 1).count()
+
+
+def sum_texts(texts: DataFrame) -> TextCounts:
+    """Count distinct texts, each with its `n_rows`, whether it `is_of_one` person, and whether it `has_identifier`."""
+    found = texts.agg(
+        F.count("*").alias("n_texts"),
+        F.count_if("is_of_one").alias("n_of_one_person"),
+        F.count_if("has_identifier").alias("n_with_identifier"),
+        F.sum(F.when(F.col("is_of_one"), F.col("n_rows"))).alias("n_rows_of_one_person"),
+        F.sum(F.when(F.col("has_identifier"), F.col("n_rows"))).alias("n_rows_with_identifier"),
+    )
+    return TextCounts(**{name: int(n or 0) for name, n in found.collect()[0].asDict().items()})
 
 
 def add_order(frame: pl.DataFrame, *, policy: ColumnPolicy, secret: bytes, protected: tuple[str, ...]) -> pl.DataFrame:

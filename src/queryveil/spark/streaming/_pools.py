@@ -1,12 +1,10 @@
 """The pools on Spark, one for each category and shard, with a state that Spark keeps, and the stages around them.
 
-Before the pools events are prepared and packed, behind them released rows are unpacked: a pool takes its events as a
-whole, so they travel as a whole, thousands in a row instead of a row for each.
+Before the pools events are prepared and packed, behind them released rows are unpacked: thousands travel in one row.
 """
 
 import hashlib
 import hmac
-import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -45,10 +43,9 @@ class Recent(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class IssuedMemory:
-    """Hashes of pairs in pieces, those of even and of odd generations apart.
+    """Hashes of pairs in pieces, those of even and of odd generations apart; a pool knows two generations.
 
-    A pool knows two generations. Only what is newer than the last piece is written with every batch, beside the pool
-    itself, and when a generation begins, the one before the last is removed as a whole.
+    Only what is newer than the last piece is written with every batch, beside the pool itself.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
@@ -98,21 +95,9 @@ def _recent(data: bytes) -> Recent:
 
 
 PACKED = "category INT, shard INT, events BINARY"
-"""The Spark schema of events on their way into a pool and out of it: many rows in one value."""
+"""The Spark schema of events on their way into a pool and out of it: many rows in one value, an Arrow IPC stream."""
 TALLY = -1
 """In place of a category: what was counted before the pools."""
-
-
-def pack(frame: pl.DataFrame) -> bytes:
-    """Return a frame as an Arrow IPC stream."""
-    buffer = io.BytesIO()
-    frame.write_ipc_stream(buffer)
-    return buffer.getvalue()
-
-
-def unpack(data: bytes) -> pl.DataFrame:
-    """Read a frame from an Arrow IPC stream."""
-    return pl.read_ipc_stream(data)
 
 
 def derived(secret: bytes, purpose: str) -> bytes:
@@ -134,8 +119,8 @@ def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
 def in_order_of_arrival(events: pl.DataFrame) -> pl.DataFrame:
     """Sort events by time, those of the same time or without one by their place; then drop both.
 
-    Spark hands over the rows of a batch in another order each time. A batch that is done again after a crash must
-    release the very same rows, so the order is a function of the rows alone; rows that are all alike may trade places.
+    Spark hands over the rows of a batch in another order each time, and a batch that is done again after a crash must
+    release the very same rows.
     """
     rest = [name for name in sorted(events.columns) if name not in ("time", "place")]
     return events.sort("time", "place", *rest, nulls_last=True).drop("time", "place")
@@ -148,10 +133,8 @@ class PoolProcessor(StatefulProcessor):
     """Swaps the events of a batch in their pool.
 
     Whatever it does follows from the state before the batch, the events and the secret: done again after a crash, a
-    batch releases the same rows and leaves the same state. Where the random numbers stand is part of the state.
-
-    A text always has the same category, however it is typed, and a user always the same shard. So who issued a query
-    that waits in a pool is in the memory of this pool, and no other one has to be asked.
+    batch releases the same rows and leaves the same state. A text always has the same category, and a user the same
+    shard, so who issued a query that waits in a pool is in the memory of this pool.
     """
 
     def __init__(self, settings: PoolSettings, *, secret: bytes) -> None:
@@ -179,10 +162,10 @@ class PoolProcessor(StatefulProcessor):
                 counted.update(msgspec.msgpack.decode(row.events, type=dict[str, int]))
             self._count(counted)
             return
-        events = in_order_of_arrival(pl.concat([unpack(row.events) for row in rows]))
+        events = in_order_of_arrival(pl.concat([pl.read_ipc_stream(row.events) for row in rows]))
         released = self._swapped(events, secret=derived(self._secret, f"pool {category} {shard}"))
         for part in released.iter_slices(_PACKED_ROWS):
-            yield Row(category=category, shard=shard, events=pack(part))
+            yield Row(category=category, shard=shard, events=part.write_ipc_stream(None).getvalue())
 
     def _swapped(self, events: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
         before, recent = self._pool.get(), Recent()
@@ -285,7 +268,10 @@ def _by_pool(events: pl.DataFrame, *, names: ColumnPolicy, key: UInt64s, shards:
     shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
     events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))
     pools = events.partition_by("category", "shard", as_dict=True).items()
-    return [{"category": category, "shard": n, "events": pack(own.drop("shard"))} for (category, n), own in pools]
+    return [
+        {"category": category, "shard": n, "events": own.drop("shard").write_ipc_stream(None).getvalue()}
+        for (category, n), own in pools
+    ]
 
 
 def shard_of(user: str, *, shards: int) -> int:
@@ -300,8 +286,8 @@ def shard_of(user: str, *, shards: int) -> int:
 def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame, window: str | None) -> DataFrame:
     """Return what pools release: shard, category, the user that a query was given to, and what `columns` releases.
 
-    Times are those of the release; columns to keep have the types that they had in the events `like` these. Users have
-    the pseudonyms that pools know, or with a `window` another id in each window of release.
+    Columns to keep have the types that they had in the events `like` these. Users have the pseudonyms that pools know,
+    or with a `window` another id in each window of release.
     """
     text, has_times = types.StringType(), "time" in like.columns
     kinds: dict[str, types.DataType] = {"shard": types.IntegerType(), "category": text, "user": text, "query": text}
@@ -324,7 +310,7 @@ def _unpack_batches(batches: Batches, *, columns: ColumnPolicy, schema: pa.Schem
     names = pl.Series(preparing.CATEGORY_NAMES, dtype=pl.String)
     for batch in batches:
         for row in batch.to_pylist():
-            frame = unpack(row["events"])
+            frame = pl.read_ipc_stream(row["events"])
             frame = frame.rename({f"kept {name}": name for name in columns.keep}).with_columns(
                 category=names.gather(frame["category"].cast(pl.UInt32)), shard=pl.lit(row["shard"], pl.Int32)
             )

@@ -20,7 +20,7 @@ from queryveil.methods.settings import PoolRules, PoolSettings
 from queryveil.methods.swap.preparing import check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
-from queryveil.spark.streaming._checkpoints import Checkpoint, Folders, StreamCounts, count_profiles, read_counts
+from queryveil.spark.streaming._checkpoints import Folders, StreamCounts, read_counts
 from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, unpack_rows
 from queryveil.text.classifier import Classifier, Kind
 
@@ -157,16 +157,15 @@ class SwapStream(PoolRules):
 
         With `available_now` the query ends when it has read the files that are there.
         """
+        folders = Folders(spark=spark, source=source, sink=sink, checkpoint=checkpoint, format=format)
+        return self._start(folders, files_per_batch=files_per_batch, available_now=available_now)
+
+    def _start(self, folders: Folders, *, files_per_batch: int | None, available_now: bool) -> StreamingQuery:
         check_streaming_extra()
-        folders = Folders(source=source, sink=sink, format=format)
-        with translate_spark_errors(so="nothing was released"), spark_settings(spark, STATE_SETTINGS):
-            folders.check(spark)
-            begun = Checkpoint(spark=spark, folder=checkpoint, sink=sink)
-            secret = begun.begin(self._made_with(folders), secret=self.secret)
-            columns = begun.columns(lambda: folders.columns(spark, keep=self._columns.keep))
-            events = folders.events(spark, columns=columns, files_per_batch=files_per_batch)
-            released = replace(self, secret=secret).release(events)
-            return folders.write(released, checkpoint=checkpoint, available_now=available_now)
+        with translate_spark_errors(so="nothing was released"), spark_settings(folders.spark, STATE_SETTINGS):
+            secret = folders.begin(self._made_with(folders), secret=self.secret)
+            events = folders.events(keep=self._columns.keep, files_per_batch=files_per_batch)
+            return folders.write(replace(self, secret=secret).release(events), available_now=available_now)
 
     def run(
         self,
@@ -184,25 +183,15 @@ class SwapStream(PoolRules):
         With `available_now` it ends when the files that are there have been read, else when somebody stops the query.
         The same call goes on where the last one ended, however it ended.
         """
-        start = partial(
-            self.start,
-            spark,
-            source=source,
-            sink=sink,
-            checkpoint=checkpoint,
-            format=format,
-            files_per_batch=files_per_batch,
-            available_now=available_now,
-        )
-        folders, query = Folders(source=source, sink=sink, format=format), start()
+        folders = Folders(spark=spark, source=source, sink=sink, checkpoint=checkpoint, format=format)
+        start = partial(self._start, folders, files_per_batch=files_per_batch, available_now=available_now)
+        query = start()
         with translate_spark_errors(so="the same call goes on from the checkpoint"):
             if available_now:
                 _finish(query, start=start)
             with _stop_after(query):
                 with spark_settings(spark, STATE_SETTINGS):
-                    profiles = count_profiles(
-                        spark, folders=folders, checkpoint=checkpoint, available_now=available_now
-                    )
+                    profiles = folders.count_profiles(available_now=available_now)
                 with _stop_after(profiles):
                     _wait(profiles if available_now else query, profiles=profiles)
         return read_counts(spark, checkpoint=checkpoint)
