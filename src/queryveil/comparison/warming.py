@@ -8,7 +8,7 @@ from queryveil.checks import verify
 from queryveil.comparison.methods import METHODS, build_method
 from queryveil.data import Format
 from queryveil.errors import BadParameter, MissingExtra, QueryveilError
-from queryveil.formats.read import read_bytes
+from queryveil.formats import Content, read_log
 from queryveil.kernels import counter
 from queryveil.reports.inspection import inspect
 from queryveil.synthesis import synthesize
@@ -40,7 +40,7 @@ def compile_all() -> int:
     """
     n_compiled, n_kept = counter.n_compiled, counter.n_kept
     for format, data in _FILES.items():  # noqa: A001
-        inspect(read_bytes(data, name="log", format=format, columns=None))
+        inspect(read_log([Content("log", data)], format=format))
     for done, name in enumerate(METHODS):
         progress.step(f"compiling for {name}", done / len(METHODS))
         # What needs an extra that is not there will not be used.

@@ -53,10 +53,7 @@ def split_items(lines: pl.Series) -> pl.Series:
 
 
 def gather_users(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one list per user with the items of all the user's queries, users by first appearance.
-
-    Users without items are left out.
-    """
+    """Return the items of all queries of each user who has any, users by first appearance."""
     lines = frame.group_by("user", maintain_order=True).agg(pl.col("query").str.join(" "))
     # NUL would make the line one that cannot be read.
     items = split_items(lines["query"].str.replace_all("\0", " ", literal=True)).alias("items")

@@ -5,6 +5,7 @@ import numpy as np
 from queryveil.data import Bytes, Int64s
 from queryveil.kernels import njit
 
+# The notations follow one another as their formats do in `values`.
 MISSING, DAY, BLANK, ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US, COMPACT, BAD = 0, 1, 2, 3, 4, 5, 6, 7, 8, 255
 
 # Plain integers are read as epochs only where that gives a date from 1973 to 2099: 20060301 is a day that

@@ -6,7 +6,6 @@ which is a click anywhere on the page. Other events, and clicks of queries that 
 out. The url is the clicked object's `url`, else its `object_id`; a position that is not a whole number is dropped.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,10 +61,10 @@ class UbiReader(Reader):
             faults = np.array(kinds, dtype=np.uint8)
             faults[faults == _ROW] = self._read(queries)
             wrong[wrong == 0] = faults
-            self.clicks.append(_columns(clicks, schema=_CLICKS))
+            self.clicks.append(pl.DataFrame(clicks, schema=_CLICKS, orient="row"))
 
     def _read(self, queries: list[_Query]) -> Bytes:
-        text = _columns(queries, schema=_QUERIES)
+        text = pl.DataFrame(queries, schema=_QUERIES, orient="row")
         typed = type_columns({column.name: column for column in text.drop("is_text").get_columns()})
         typed.wrong[~text["is_text"].to_numpy()] = NOT_TEXT
         self.time_formats |= time_formats(typed.time_kinds)
@@ -100,10 +99,6 @@ def _target(one: dict[str, Any]) -> str | None:
     if action not in _ACTIONS or not isinstance(meta, dict):
         return None
     return str(meta.get("_index") or "")
-
-
-def _columns(rows: Sequence[tuple[object, ...]], *, schema: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame({name: [row[i] for row in rows] for i, name in enumerate(schema)}, schema=schema)
 
 
 def _query(one: dict[str, Any]) -> _Query:

@@ -104,9 +104,8 @@ def _take(lock: Path, path: Path) -> int:
 def whole(path: Path, *, force: bool, beside: Mapping[Path, Path] | None = None) -> Iterator[Path]:
     """Yield a temporary folder that gets the name of the target when the block ends without an error.
 
-    - `force`: whether a folder of that name is replaced.
-    - `beside`: files that belong to the folder and are kept outside, such as its key: what they are called until then,
-      and their names. They get them with the folder: see `belonging`.
+    With `force` a folder of that name is replaced. `beside` are files that belong to the folder and are kept outside,
+    such as its key: what they are called until then, and the names that they get with the folder (see `belonging`).
     """
     parent, mark, files = path.absolute().parent, secrets.token_hex(8), dict(beside or {})
     partial, label, is_put = parent / f".{path.name}.partial-{mark}", "", False

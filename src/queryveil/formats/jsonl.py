@@ -37,12 +37,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 def iter_objects(records: Records, *, wrong: Bytes, decoder: msgspec.json.Decoder[Any] = _objects) -> Iterator[Any]:
-    """Decode the lines without a fault one by one; the faults of the other lines go into `wrong`.
-
-    - `records`: one field per line.
-    - `wrong`: a fault code per line, 0 for none; lines that already have one are not decoded.
-    - `decoder`: decodes one line; by default into a dict.
-    """
+    """Decode the lines without a fault one by one, by default into dicts; the faults of others go into `wrong`."""
     data = records.data.tobytes()
     starts, ends, latin1 = records.starts[:, 0].tolist(), records.ends[:, 0].tolist(), records.is_latin1.tolist()
     for i in np.flatnonzero(wrong == 0).tolist():
@@ -82,10 +77,7 @@ def add_keys(
     columns: Mapping[str, str],
     file: str,
 ) -> None:
-    """Add the keys of these objects to `found` and the roles they play to `names`.
-
-    A role once found stays with its key, whatever keys come later. `columns` are the names that a user gave.
-    """
+    """Add the keys of these objects to `found`, and to `names` the roles they play, which stay with their first key."""
     for one in objects:
         if not one.keys() <= found.keys():
             roles.add_roles(names, [key for key in one if key not in found], columns=columns)

@@ -115,10 +115,7 @@ _BY_ENDING = {
 
 
 def tabular_format(format: Format) -> Format:  # noqa: A002
-    """Return the format in which a release that is no log (transactions, counts) of such a log is written.
-
-    Parquet, JSON lines, CSV and TSV stay; AOL, Excite and plain files become TSV, UBI becomes JSON lines.
-    """
+    """Return the format in which transactions and counts of such a log are released: one that can hold every text."""
     return {Format.UBI: Format.JSONL}.get(format, format if format in _TABULAR else Format.TSV)
 
 

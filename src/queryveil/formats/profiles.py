@@ -1,7 +1,6 @@
 """Read profiles as JSON lines: one user per line with weighted terms."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from sys import float_info
 from typing import Any
 
@@ -35,12 +34,48 @@ def read_profiles(source: Source, *, bad_rows: BadRowPolicy | str = BadRowPolicy
     weight 1. Other keys are left out.
     """
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
-    reader = _Reader(tally=tally)
+    users: list[str] = []
+    terms: list[list[str]] = []
+    weights: list[list[float]] = []
+    places: list[tuple[str, int]] = []
     for each in open_streams(source):
         with each as stream:
-            reader.add(stream)
+            for records, wrong in read_records(stream, tally=tally, reasons=REASONS):
+                # Decoding writes its faults into `wrong`.
+                objects = decode_lines(records, wrong=wrong)
+                for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
+                    user, found = scalar_as_text(one.get("user")) or "", one.get("terms")
+                    wrong[i] = _fault(user, found)
+                    if not wrong[i]:
+                        users.append(user)
+                        terms.append(list(found))
+                        weights.append([float(found[term]) if isinstance(found, dict) else 1.0 for term in found])
+                        places.append((stream.name, int(records.lines[i])))
     reading = tally.close()
-    return Profiles(frame=reader.finish(), reading=reading)
+    repeated = (~pl.Series(users, dtype=pl.String).is_first_distinct()).arg_true()
+    if len(repeated):
+        file, line = places[int(repeated[0])]
+        raise BadFile(file, f"line {line} has a user that stood before; put all terms of a user on one line")
+    # Arrow makes lists of texts much faster than Polars does.
+    columns = {
+        "user": users,
+        "terms": pa.array(terms, type=pa.large_list(pa.large_string())),
+        "weights": pa.array(weights, type=pa.large_list(pa.float64())),
+    }
+    return Profiles(frame=pl.DataFrame(columns, schema=PROFILES_SCHEMA), reading=reading)
+
+
+def _fault(user: str, terms: Any) -> int:
+    """Return 0 for a profile that can be read, else a code of `REASONS`."""
+    if not user.strip():
+        return NO_USER
+    if not isinstance(terms, list | dict) or not all(isinstance(term, str) for term in terms):
+        return NO_TERMS
+    if len(set(terms)) < len(terms):
+        return TERM_TWICE
+    if not all(term.strip() for term in terms):
+        return EMPTY_TERM
+    return BAD_WEIGHT if isinstance(terms, dict) and not all(map(_is_weight, terms.values())) else 0
 
 
 def are_profiles(source: Source) -> bool:
@@ -56,68 +91,12 @@ def are_profiles(source: Source) -> bool:
             head = stream.head
     except BadFile:
         return False
-    return _is_profile(next((line for line in head.split(b"\n") if line.strip()), b""))
-
-
-def _is_profile(line: bytes) -> bool:
+    line = next((line for line in head.split(b"\n") if line.strip()), b"")
     value = json_value(line)
     if value is UNSET:
         # Such a line may be longer than the head, as that of a user of thousands of terms.
         return line.lstrip().startswith(b'{"user":') and b'"terms":' in line and b'"query"' not in line
     return isinstance(value, dict) and "terms" in value and not {"query", "user_query", "query_id"} & value.keys()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Reader:
-    tally: Tally
-    users: list[str] = field(default_factory=list)
-    terms: list[list[str]] = field(default_factory=list)
-    weights: list[list[float]] = field(default_factory=list)
-    places: list[tuple[str, int]] = field(default_factory=list)
-
-    def add(self, stream: ByteStream) -> None:
-        """Read one file."""
-        for records, wrong in read_records(stream, tally=self.tally, reasons=REASONS):
-            # Decoding writes its faults into `wrong`.
-            objects = decode_lines(records, wrong=wrong)
-            for i, one in zip(np.flatnonzero(wrong == 0).tolist(), objects, strict=True):
-                wrong[i] = self._take(one, place=(stream.name, int(records.lines[i])))
-
-    def _take(self, one: dict[str, Any], *, place: tuple[str, int]) -> int:
-        """Keep a profile that can be read; return 0 or a code of `REASONS`."""
-        user = scalar_as_text(one.get("user"))
-        if user is None or not user.strip():
-            return NO_USER
-        terms = one.get("terms")
-        if isinstance(terms, list):
-            if not all(isinstance(term, str) for term in terms):
-                return NO_TERMS
-            if len(set(terms)) < len(terms):
-                return TERM_TWICE
-            terms = dict.fromkeys(terms, 1.0)
-        if not isinstance(terms, dict):
-            return NO_TERMS
-        if not all(term.strip() for term in terms):
-            return EMPTY_TERM
-        if not all(map(_is_weight, terms.values())):
-            return BAD_WEIGHT
-        self.users.append(user)
-        self.terms.append(list(terms))
-        self.weights.append([float(weight) for weight in terms.values()])
-        self.places.append(place)
-        return 0
-
-    def finish(self) -> pl.DataFrame:
-        """Return all profiles read; raise if a user has two."""
-        users = pl.Series("user", self.users, dtype=pl.String)
-        repeated = (~users.is_first_distinct()).arg_true()
-        if len(repeated):
-            file, line = self.places[int(repeated[0])]
-            raise BadFile(file, f"line {line} has a user that stood before; put all terms of a user on one line")
-        # Arrow makes lists of texts much faster than Polars does.
-        terms = pl.Series("terms", pa.array(self.terms, type=pa.large_list(pa.large_string())))
-        weights = pl.Series("weights", pa.array(self.weights, type=pa.large_list(pa.float64())))
-        return pl.DataFrame([users, terms, weights], schema=PROFILES_SCHEMA)
 
 
 def _is_weight(value: Any) -> bool:

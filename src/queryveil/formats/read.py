@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
@@ -25,7 +24,7 @@ _READERS: Mapping[Format, type[Reader]] = {
 
 
 def read_log(
-    source: Source | ByteStream | Sequence[Content],
+    source: Source | Sequence[Content],
     *,
     format: Format | str | None = None,  # noqa: A002
     columns: Mapping[str, str] | None = None,
@@ -37,8 +36,7 @@ def read_log(
     field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
     along under their own name (`user_in_file` where that is the name of a role).
 
-    - `source`: the path, glob or paths, a stream that is open, or files that were read already. No file may be named
-      twice.
+    - `source`: the path, glob or paths, or files that were read already. No file may be named twice.
     - `format`: the format of the files; by default it is detected from the file's ending and content. Plain transaction
       files are never detected, because any text could be one: with `format="transactions"` each line with items is a
       row, and its line number the user.
@@ -59,18 +57,6 @@ def read_log(
         ),
     )
     return QueryLog(frame=frame, layout=layout, reading=reading)
-
-
-def read_bytes(
-    data: bytes,
-    *,
-    name: str,
-    format: Format,  # noqa: A002
-    columns: Mapping[str, str] | None,
-    bad_rows: BadRowPolicy = BadRowPolicy.FAIL,
-) -> QueryLog:
-    """Read the content of a file called `name` as `read_log` would."""
-    return read_log(ByteStream(Path(name), data=data), format=format, columns=columns, bad_rows=bad_rows)
 
 
 def read_streams(

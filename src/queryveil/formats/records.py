@@ -38,15 +38,11 @@ def _quote(delimiter: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The records of one block of bytes.
+    """The records of one block of bytes (`data`).
 
-    - `data`: the bytes of the block.
-    - `delimiter`: what stands between the fields.
     - `starts`, `ends`: per record and column the first byte of the field and the byte behind it.
-    - `lines`: the line number of each record in its file, from 1.
-    - `counts`: the number of fields of each record.
-    - `flags`: the flags of each record, as in `_field_kernels`.
-    - `end_line`: the number of the line behind the last record.
+    - `lines`, `end_line`: the number of each record's line in its file, from 1, and that of the line behind the last.
+    - `counts`, `flags`: of each record, the number of its fields and its flags as in `_field_kernels`.
     """
 
     data: Bytes
@@ -162,11 +158,7 @@ class BadRowPolicy(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts the bad and the Latin-1 rows of all files that are read together.
-
-    - `policy`: what happens to bad rows.
-    - `n_foreign`: documents that are none of the format, and are left out.
-    """
+    """Counts the bad and the Latin-1 rows of all files that are read together, and documents of other formats."""
 
     policy: BadRowPolicy
     first: list[BadRow] = field(default_factory=list)
@@ -218,12 +210,7 @@ def read_records(
 
 @dataclass(slots=True, kw_only=True)
 class Reader(ABC):
-    """Reads the files of one format one after the other into one frame.
-
-    - `tally`: collects bad and Latin-1 rows over all files.
-    - `columns`: the column asked for by role; other roles are found by name.
-    - `layout`: that of the first file, where a file has one before its rows are read.
-    """
+    """Reads the files of one format one after the other into one frame; `columns` are those asked for, by role."""
 
     tally: Tally
     format: Format

@@ -1,11 +1,10 @@
 """What stands in a file beyond what its reader takes: its columns by name, and values that no column has."""
 
-import csv
 import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from queryveil.errors import BadFile
 from queryveil.formats import delimited
 from queryveil.formats._ubi import inside
 from queryveil.formats.jsonl import json_value
+from queryveil.formats.records import first_record
 from queryveil.formats.streams import ByteStream, Content
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
@@ -59,7 +59,7 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
             columns, n_hidden = _of_objects(file, is_ubi=format is Format.UBI)
         else:
             columns, n_hidden = _header(file, format=format), 0
-    except (BadFile, pa.ArrowException, OSError, ValueError, csv.Error):
+    except (BadFile, pa.ArrowException, OSError, ValueError):
         return Shape(n_hidden=1)
     return Shape(columns=columns, n_hidden=n_hidden + n_packed)
 
@@ -172,15 +172,11 @@ def n_foreign(keys: Iterable[str]) -> int:
 
 
 def _header(file: Content, *, format: Format) -> tuple[str, ...]:  # noqa: A002
-    with ByteStream(Path(file.name), data=file.data) as stream:
-        text = stream.head.decode("utf-8", errors="replace")
-    if format is Format.CSV:
-        return tuple(next((row for row in csv.reader(StringIO(text, newline="")) if row), []))
-    if format not in (Format.AOL, Format.TSV):
+    if format not in (Format.AOL, Format.CSV, Format.TSV):
         return ()
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    names = first.removesuffix("\r").split("\t")
-    return tuple(names) if format is Format.TSV or delimited.is_aol_header(names) else ()
+    with ByteStream(Path(file.name), data=file.data) as stream:
+        names = first_record(stream, delimiter=delimited.delimiter_of(format))
+    return tuple(names) if format is not Format.AOL or delimited.is_aol_header(names) else ()
 
 
 def _lines(file: Content) -> Iterator[bytes]:

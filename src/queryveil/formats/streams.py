@@ -50,15 +50,13 @@ class Content:
 
 
 def find_sources(source: Source) -> list[Path | None]:
-    """Return the files that a path, a glob or a list of paths names; None is stdin.
-
-    A file that is named twice, by whatever names and links, raises: its people would count twice.
-    """
+    """Return the files that a path, a glob or a list of paths names (None is stdin); raise if one is named twice."""
     if not isinstance(source, str | Path) and not source:
         raise BadFile("the list of files", "it is empty; give at least one file")
     found = [path for one in ([source] if isinstance(source, str | Path) else source) for path in _named(one)]
     seen: dict[object, Path | None] = {}
     for path in found if len(found) > 1 else ():
+        # Whatever its names and links: its people would count twice.
         identity = identity_of(path)
         if identity is not None and identity in seen:
             raise NamedTwice("-" if path is None else str(path), first=str(seen[identity] or "-"))
@@ -95,10 +93,8 @@ class _Prefixed:
         self._prefix, self._file, self.closed = prefix, file, False
 
     def read(self, size: int = -1) -> bytes:
-        if not self._prefix:
-            return self._file.read(size)
-        taken, self._prefix = (self._prefix, b"") if size < 0 else (self._prefix[:size], self._prefix[size:])
-        return taken + self._file.read() if size < 0 else taken
+        taken, self._prefix = self._prefix, b""
+        return taken or self._file.read(size)
 
     def readable(self) -> bool:
         return True
@@ -108,12 +104,9 @@ class _Prefixed:
 
 
 class ByteStream:
-    """The decompressed content of one file, of stdin, or of given bytes.
+    """The decompressed content of one file, of stdin (`path` is None), or of given bytes (`path` is only their name).
 
     Attributes are `name` (for messages), `compression` (extension, or empty) and `head`, the first bytes.
-
-    - `path`: the file; None is stdin.
-    - `data`: the content, where it is in memory already; then the path is only its name.
     """
 
     def __init__(self, path: Path | None, *, data: bytes | None = None) -> None:
@@ -204,10 +197,8 @@ class ByteStream:
         self.close()
 
 
-def open_streams(source: Source | ByteStream | Sequence[Content]) -> Iterator[ByteStream]:
+def open_streams(source: Source | Sequence[Content]) -> Iterator[ByteStream]:
     """Return the streams of all files that a source names, one after another, or of what was read already."""
-    if isinstance(source, ByteStream):
-        return iter([source])
     contents = [] if isinstance(source, str | Path) else [each for each in source if isinstance(each, Content)]
     if contents:
         return (ByteStream(Path(each.name), data=each.data) for each in contents)

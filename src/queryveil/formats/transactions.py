@@ -26,6 +26,7 @@ REASONS: Mapping[int, str] = {
 }
 
 _ESCAPES = {"%": "%25", "|": "%7C", "\t": "%09", "\n": "%0A", "\r": "%0D", "\0": "%00"}
+_OTHERS = "write TSV, CSV, JSON lines or Parquet"
 _NO_COLUMNS = "it has no columns id and items; a plain file of items needs --format transactions"
 
 
@@ -187,7 +188,10 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
     """
     layout, frame = layout or transactions.layout, transactions.frame
     if layout.format is Format.TRANSACTIONS:
-        _check_plain(frame["items"])
+        if (frame["items"].list.len() == 0).any():
+            raise BadInput(f"a plain file cannot hold a transaction without items; {_OTHERS}")
+        if frame["items"].explode(empty_as_null=False).str.contains(f"[{_plain.BLANKS}\0]").any():
+            raise BadInput(f"a plain file cannot hold items with blanks in them; {_OTHERS}")
         layout = replace(layout, has_header=False)
     else:
         layout = transactions_layout(layout)
@@ -199,13 +203,6 @@ def arrange_transactions(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame
     if layout.format not in (Format.CSV, Format.TSV):
         return frame
     return frame.with_columns(escaped(pl.col("id")), join_items(frame["items"]).alias("items"))
-
-
-def _check_plain(items: pl.Series) -> None:
-    if (items.list.len() == 0).any():
-        raise BadInput("a plain file cannot hold a transaction without items; write TSV, CSV, JSON lines or Parquet")
-    if items.explode(empty_as_null=False).str.contains(f"[{_plain.BLANKS}\0]").any():
-        raise BadInput("a plain file cannot hold items with blanks in them; write TSV, CSV, JSON lines or Parquet")
 
 
 def _sniff(stream: ByteStream) -> Format:

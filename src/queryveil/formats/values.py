@@ -13,16 +13,8 @@ from queryveil.text.tokens import text_bytes
 DAY, SECONDS, COMPACT = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%y%m%d%H%M%S"
 ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US = "iso", "iso_z", "epoch_s", "epoch_ms", "epoch_us"
 
-_BY_KIND = {
-    _time_kernels.DAY: DAY,
-    _time_kernels.BLANK: SECONDS,
-    _time_kernels.ISO: ISO,
-    _time_kernels.ISO_ZONED: ISO_ZONED,
-    _time_kernels.EPOCH_S: EPOCH_S,
-    _time_kernels.EPOCH_MS: EPOCH_MS,
-    _time_kernels.EPOCH_US: EPOCH_US,
-    _time_kernels.COMPACT: COMPACT,
-}
+_FORMATS = (DAY, SECONDS, ISO, ISO_ZONED, EPOCH_S, EPOCH_MS, EPOCH_US, COMPACT)
+_BY_KIND = dict(enumerate(_FORMATS, start=_time_kernels.DAY))
 
 
 def read_times(text: pl.Series, *, compact: bool = False) -> tuple[pl.Series, Bytes]:
@@ -39,10 +31,7 @@ def time_formats(kinds: Bytes) -> set[str]:
 
 
 def merge_formats(formats: Iterable[str]) -> str | None:
-    """Return one time format that can write all, None for none.
-
-    If some have a zone, all are written as UTC, which is how they were read.
-    """
+    """Return one time format that can write all, None for none; where some have a zone it is one of UTC, as read."""
     found = set(formats)
     if len(found) <= 1:
         return next(iter(found), None)
@@ -53,7 +42,6 @@ def merge_formats(formats: Iterable[str]) -> str | None:
 
 def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
     """Return times as text or epoch numbers; in another format where `time_format` would lose or change a time."""
-    name = times.name
     micros = times.cast(pl.Int64)
     has_fraction = bool((micros % 1_000_000 != 0).any())
     has_clock = bool((micros % 86_400_000_000 != 0).any())
@@ -61,16 +49,16 @@ def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
     fits_epoch = bool(micros.is_between(low, high).all())
     unit = {EPOCH_S: 1_000_000, EPOCH_MS: 1000, EPOCH_US: 1}.get(time_format or "")
     if unit and fits_epoch and not (micros % unit != 0).any():
-        return (micros // unit).alias(name)
+        return micros // unit
     if time_format == DAY and not has_clock:
-        return times.dt.strftime(DAY).alias(name)
+        return times.dt.strftime(DAY)
     if time_format == COMPACT:
         in_reach = bool(times.dt.year().is_between(1969, 2068).all())
-        return times.dt.strftime(COMPACT if in_reach else "%Y%m%d%H%M%S").alias(name)
+        return times.dt.strftime(COMPACT if in_reach else "%Y%m%d%H%M%S")
     fraction = "%.6f" if has_fraction else ""
     if time_format in (ISO, ISO_ZONED):
-        return times.dt.strftime(f"%Y-%m-%dT%H:%M:%S{fraction}{'Z' if time_format == ISO_ZONED else ''}").alias(name)
-    return times.dt.strftime(SECONDS + fraction).alias(name)
+        return times.dt.strftime(f"%Y-%m-%dT%H:%M:%S{fraction}{'Z' if time_format == ISO_ZONED else ''}")
+    return times.dt.strftime(SECONDS + fraction)
 
 
 NO_USER, BAD_TIME, BAD_RANK = 101, 102, 103
@@ -83,11 +71,9 @@ REASONS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """Columns converted to the types of their roles.
+    """Columns by role or own name in the types of their roles; per row 0 or a code of `REASONS`, and the kind of time.
 
-    - `columns`: the converted columns by role or own name.
-    - `wrong`: per row 0, or a code of `REASONS`.
-    - `time_kinds`: per row the kind of time as in `_time_kernels`; empty without a time column.
+    Kinds are those of `_time_kernels`; without a time column there are none.
     """
 
     columns: dict[str, pl.Series]
