@@ -73,10 +73,7 @@ def _skip_quoted(data: Bytes, at: int, quote: int, limit: int) -> tuple[int, int
 def _split_one(
     data: Bytes, begin: int, delimiter: int, quote: int, max_bytes: int, starts: Int32s, ends: Int32s, row: int
 ) -> tuple[int, int, int, int]:
-    """Split the record at `begin`; return its end or fault (-1: the data ends first), newlines, fields and flags.
-
-    LATIN1 means "has bytes above 127" here; the caller checks whether they are UTF-8.
-    """
+    """Split the record at `begin`; return its end (-1: the data ends first), newlines, fields, flags (LATIN1: >127)."""
     n, limit = data.size, begin + max_bytes
     bound = min(n, limit + 1)
     at, newlines, n_fields, flags = begin, 0, 0, 0
@@ -128,10 +125,9 @@ def split_records(
 ) -> tuple[int, int, int, bool]:
     """Fill in the records of a block from `begin` on, as many as there is room for.
 
-    Returns their number, where the rest of the block begins, newlines, and `skipping` for the next block.
-    Blank lines are no records. A record whose quote does not close properly ends with its first line, so that the
-    lines behind it are not swallowed. `skipping` means that the block begins inside a line that is too long. The last
-    block must end with a newline.
+    Returns their number, where the rest of the block begins, newlines, and `skipping` for the next block: whether that
+    begins inside a line that is too long. Blank lines are no records. A record whose quote does not close properly ends
+    with its first line, so that the lines behind it are not swallowed. The last block must end with a newline.
     """
     starts, ends, lines, counts, flags = room
     n = data.size
@@ -178,10 +174,7 @@ def split_records(
 
 @njit(cache=True)
 def gather_column(data: Bytes, starts: Int32s, ends: Int32s, latin1: Bools, quote: int) -> tuple[Bytes, Int64s]:
-    """Copy one field of each record into an Arrow text buffer; return the buffer and its offsets.
-
-    In a quoted field doubled quotes become one; Latin-1 bytes become UTF-8.
-    """
+    """Copy one field of each record into an Arrow text buffer, in UTF-8 and unquoted; return it and its offsets."""
     n = starts.size
     n_bytes = 0
     for i in range(n):

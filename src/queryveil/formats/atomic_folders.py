@@ -194,8 +194,7 @@ def _restore(path: Path) -> None:
 def belonging(name: Path, folder: Path) -> Path:
     """Return the file that belongs to a folder: the one of this name, or one that a killed run could not name yet.
 
-    A new file waits under a name with the checksum of the manifest that it belongs to. The folder gets its place in one
-    step, and from then on that name tells whose file it is, until it is renamed, here or there.
+    Until it is renamed, here or there, a new file waits under a name with the checksum of the folder's manifest.
     """
     waiting = _waiting(name, _label(folder) or "none")
     if not waiting.is_file():

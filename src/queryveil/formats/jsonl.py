@@ -128,10 +128,10 @@ class JsonlReader(Reader):
 
     def _read(self, objects: list[dict[str, Any]], *, wrong: Bytes) -> None:
         add_keys(objects, found=self.found, names=self.names, columns=self.columns, file=self.file)
-        carried = roles.carried_names(list(self.found), names=self.names)
         typed = type_roles({role: [one.get(name) for one in objects] for role, name in self.names.items()})
-        for name, inside in carried.items():
-            typed.columns[inside] = _typed_series([one.get(name) for one in objects], wrong=typed.wrong)
+        for name, inside in roles.frame_names(list(self.found), names=self.names).items():
+            if inside not in ROLES:
+                typed.columns[inside] = _typed_series([one.get(name) for one in objects], wrong=typed.wrong)
         self.take(typed, wrong=wrong)
 
     def finish(self) -> tuple[pl.DataFrame, Layout]:
@@ -139,8 +139,7 @@ class JsonlReader(Reader):
         if self.found:
             roles.assign_roles(list(self.found), file=self.file, columns=self.columns, is_surely_header=False)
         names = {role: self.names[role] for role in ROLES if role in self.names} or {"user": "user", "query": "query"}
-        carried = roles.carried_names(list(self.found), names=names)
-        inside = roles.in_role_order((*names, *carried.values()))
+        inside = roles.in_role_order(roles.frame_names(list(self.found), names=names).values())
         schemas = [frame.schema for frame in self.frames]
         settled = {name: ROLES.get(name) or _common(schema.get(name) for schema in schemas) for name in inside}
         parts = [frame.cast({name: settled[name] for name in frame.columns}) for frame in self.frames]

@@ -85,10 +85,9 @@ def _is_ubi(line: str) -> bool:
     value = jsonl.json_value(line)
     if not isinstance(value, dict):
         return False
-    for action in ("index", "create"):
-        target = value.get(action)
-        if isinstance(target, dict) and str(target.get("_index", "")).startswith("ubi_"):
-            return True
+    targets = [value.get(action) for action in ("index", "create")]
+    if any(isinstance(target, dict) and str(target.get("_index", "")).startswith("ubi_") for target in targets):
+        return True
     return "query_id" in value and ("user_query" in value or "action_name" in value)
 
 

@@ -79,10 +79,7 @@ def _fault(user: str, terms: Any) -> int:
 
 
 def are_profiles(source: Source) -> bool:
-    """Return whether the first file is JSON lines whose first object has terms and no query.
-
-    False for a file that cannot be opened, since reading it raises the error, and for stdin, which is read once.
-    """
+    """Return whether the first file is JSON lines whose first object has terms and no query; stdin is not looked at."""
     try:
         path = find_sources(source)[0]
         if path is None:
@@ -90,6 +87,7 @@ def are_profiles(source: Source) -> bool:
         with ByteStream(path) as stream:
             head = stream.head
     except BadFile:
+        # Reading it raises the error.
         return False
     line = next((line for line in head.split(b"\n") if line.strip()), b"")
     value = json_value(line)

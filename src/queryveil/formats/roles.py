@@ -105,23 +105,17 @@ def add_roles(names: dict[str, str], keys: Sequence[str], *, columns: Mapping[st
             names.setdefault(role, name)
 
 
-def carried_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the frame names of columns without a role: as in the file, but `user_in_file` for a role's name."""
-    taken = {*ROLES, *found}
-    carried: dict[str, str] = {}
+def frame_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the frame name of every column of a file: its role, or its own (`user_in_file` if that is a role's)."""
+    taken, inside_names = {*ROLES, *found}, {name: role for role, name in names.items()}
     for name in found:
-        if name not in names.values():
+        if name not in inside_names:
             inside = name
             while inside in ROLES or (inside != name and inside in taken):
                 inside += "_in_file"
             taken.add(inside)
-            carried[name] = inside
-    return carried
-
-
-def frame_names(found: Sequence[str], *, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the frame name of every column of a file: its role, or the name under which it is carried along."""
-    return {name: role for role, name in names.items()} | carried_names(found, names=names)
+            inside_names[name] = inside
+    return inside_names
 
 
 def in_role_order(names: Iterable[str]) -> list[str]:

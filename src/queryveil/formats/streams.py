@@ -96,9 +96,6 @@ class _Prefixed:
         taken, self._prefix = self._prefix, b""
         return taken or self._file.read(size)
 
-    def readable(self) -> bool:
-        return True
-
     def close(self) -> None:
         self.closed = True
 
@@ -117,11 +114,10 @@ class ByteStream:
         try:
             prefix = self._guarded(self._raw, 4)
             self.compression = self._compression(prefix)
-            prefixed: Any = _Prefixed(prefix, self._raw)
-            self._plain = prefixed
+            self._plain: Any = _Prefixed(prefix, self._raw)
             if self.compression:
-                codec = CODECS[self.compression]
-                self._plain = pa.CompressedInputStream(pa.PythonFile(prefixed, mode="r"), codec)
+                packed = pa.PythonFile(self._plain, mode="r")
+                self._plain = pa.CompressedInputStream(packed, CODECS[self.compression])
             self.head = self._decoded_head()
         except BaseException:
             self.close()

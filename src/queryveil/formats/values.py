@@ -1,7 +1,7 @@
 """Convert columns of text to the types of their roles, write times back, and mark rows that cannot be read."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -78,7 +78,7 @@ class Typed:
 
     columns: dict[str, pl.Series]
     wrong: Bytes
-    time_kinds: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    time_kinds: Bytes
 
     def frame(self) -> pl.DataFrame:
         """Return the rows that can be read, the roles first."""

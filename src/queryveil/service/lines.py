@@ -19,7 +19,7 @@ from queryveil.data import ROLES, Bools, Bytes, Format, Int64s, Layout
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats import delimited, jsonl, layouts, streams, values, write
 from queryveil.formats.records import COMMA, LINES, Records, split
-from queryveil.formats.roles import carried_names, frame_names
+from queryveil.formats.roles import frame_names
 from queryveil.release import ColumnPolicy
 from queryveil.service.settings import LINE_FORMATS
 
@@ -179,7 +179,7 @@ def parse(data: bytes, *, layout: Layout | None, keep: tuple[str, ...] = ()) -> 
 def _read_json(records: Records, *, layout: Layout, keep: tuple[str, ...]) -> Parsed:
     schema, wrong = events_schema(keep), records.faults()
     roles, others = [role for role in ROLES if role in layout.names], [name for name in schema if name not in ROLES]
-    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    outside = {inside: name for name, inside in frame_names(layout.columns, names=layout.names).items()}
     keys = (*(layout.names[role] for role in roles), *(outside.get(name, name) for name in others))
     events = jsonl.decode_lines(records, wrong=wrong, decoder=_decoder(keys))
     columns = [[*map(attrgetter(f"f{i}"), events)] for i in range(len(keys))]
@@ -250,7 +250,7 @@ def write_lines(
     if not others:
         return arranged.write_ndjson().encode()
     # Their values are JSON already.
-    outside = {inside: name for name, inside in carried_names(layout.columns, names=layout.names).items()}
+    outside = {inside: name for name, inside in frame_names(layout.columns, names=layout.names).items()}
     raw = {outside.get(name, name) for name in others}
     lines = [
         {

@@ -1,7 +1,7 @@
 """clump, partition and plink on a cluster: groups are made in shards, and numbered over all of them.
 
-Transactions that are k alike in a shard are k alike in the union. An average profile of plink is one of all users, not
-of a shard, so groups that are too small beside all others are joined.
+An average profile of plink is one of all users, not of a shard, so groups that are too small beside all others are
+joined.
 """
 
 from dataclasses import replace

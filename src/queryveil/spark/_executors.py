@@ -207,10 +207,9 @@ def number_items(histories: pl.DataFrame, *, items: Broadcast[pl.Series]) -> pl.
 
 
 def split_by_shard(histories: pl.DataFrame, *, n_shards: int) -> pl.DataFrame:
-    """Return the parts of histories that each shard must see, beside the other columns of the history.
+    """Return the parts of histories (`items`, ascending) that each shard must see, beside their other columns.
 
-    `items` are a history, ascending. Combinations that begin with item i are those of shard i % n_shards, which sees a
-    history from the first item of its own on.
+    Combinations that begin with item i are those of shard i % n_shards, which sees a history from such an item on.
 
     >>> split_by_shard(pl.DataFrame({"uid": [7], "items": [[2, 4, 5]]}), n_shards=2).to_dicts()
     [{'uid': 7, 'items': [2, 4, 5], 'shard': 0}, {'uid': 7, 'items': [5], 'shard': 1}]
@@ -234,14 +233,11 @@ def to_polars(
     table: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch], *, like: pa.Schema | None = None
 ) -> pl.DataFrame:
     """Return Arrow data as a Polars frame, times without a zone in microseconds; `like` is the schema of no batches."""
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    elif not isinstance(table, pa.Table):
+    if not isinstance(table, pa.Table | pa.RecordBatch):
         batches = list(table)
         # Their own schema may say of a column that it is never missing.
         table = pa.Table.from_batches(batches) if batches or like is None else like.empty_table()
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
+    frame = pl.DataFrame(table)
     typed = [pl.col(role).cast(dtype) for role, dtype in ROLES.items() if role in frame.columns]
     return frame.with_columns(typed)
 

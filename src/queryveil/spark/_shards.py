@@ -122,11 +122,14 @@ class Sharding:
         # Privacy: the seed stays behind; what chance a shard has follows from the secret.
         shipped = log.frame.sparkSession.sparkContext.broadcast(replace(method, seed=None))
         rows = log.frame.select([name for name in log.columns if name in columns])
+        full = pa.schema([*spark_types(schema), *spark_types(f"{SHARD} int, {REPORT} binary")])
         while True:
             progress.step(f"working in {n_shards} shards" if n_shards > 1 else "working in 1 shard")
             run = partial(_run_shard, work=work, shipped=shipped, secret=secret, n_shards=n_shards, layout=log.layout)
-            at = f"{self.scratch}/shards-{n_shards}"
-            found = _written(rows, run, schema, secret=secret, n_shards=n_shards, at=at)
+            in_place = _executors.map_frames(rows, assign_shards, secret=secret, n_shards=n_shards)
+            outcomes = _executors.map_groups(in_place, SHARD, run, full, schema=full)
+            # Written once, so that what is read later is the same if executors are lost.
+            found = _split_off_reports(_executors.stored(outcomes, f"{self.scratch}/shards-{n_shards}"))
             too_few = next((each.too_few for each in found.reports if each.too_few is not None), None)
             if too_few is None and is_enough(found.reports):
                 return found
@@ -182,13 +185,7 @@ def anonymize_in_shards(
     return Release(data=base.data, manifest=release.manifest) if is_empty else release
 
 
-def _written(
-    rows: DataFrame, run: Callable[..., pl.DataFrame], schema: pa.Schema | str, *, secret: bytes, n_shards: int, at: str
-) -> Shards:
-    """Write the rows of all shards once, so that what is read later is the same if executors are lost."""
-    full = pa.schema([*spark_types(schema), *spark_types(f"{SHARD} int, {REPORT} binary")])
-    in_place = _executors.map_frames(rows, assign_shards, secret=secret, n_shards=n_shards)
-    written = _executors.stored(_executors.map_groups(in_place, SHARD, run, full, schema=full), at)
+def _split_off_reports(written: DataFrame) -> Shards:
     reports = written.where(F.col(REPORT).isNotNull()).select(REPORT).toArrow()
     frame = written.where(F.col(REPORT).isNull()).drop(REPORT)
     decoded = [msgspec.msgpack.decode(data, type=ShardReport) for data in reports[REPORT].to_pylist()]

@@ -1,7 +1,7 @@
 """Checking a release that lies on a cluster: the promise, the folder, and terms that the original does not have.
 
-(k, m)-anonymity is a distributed count by the checker's own terms and kernels: the combinations that begin with one
-item, rarest first, are counted where all histories with that item are gathered.
+(k, m)-anonymity is counted by the checker's own terms and kernels, the combinations that begin with one item where all
+histories with that item are gathered.
 """
 
 from datetime import timedelta
@@ -28,7 +28,9 @@ from queryveil.spark import _executors, _reading, _whole
 from queryveil.spark._executors import SparkLog, cached, map_frames, map_groups
 from queryveil.spark._storage import Storage
 
-_ONE_MACHINE = "leave out --engine, where the release fits into one machine"
+
+def _not_here(what: str, why: str) -> NotYet:
+    return NotYet(what, why, instead="leave out --engine, where the release fits into one machine")
 
 
 def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None, expect: str | None = None) -> Verdict:
@@ -39,14 +41,10 @@ def verify(spark: SparkSession, folder: str, *, original: SparkLog | None = None
     promise = manifest.promise
     if isinstance(promise, DifferentialPrivacy):
         if original is not None:
-            raise NotYet(
-                "counts beside their original on Spark", "they are judged on one machine", instead=_ONE_MACHINE
-            )
+            raise _not_here("counts beside their original on Spark", "they are judged on one machine")
         return _verify_on_driver(storage, folder, expect=expect)
     if not isinstance(promise, KmAnonymity | NoPromise):
-        raise NotYet(
-            f"a release of {manifest.method} on Spark", "its checker runs on one machine", instead=_ONE_MACHINE
-        )
+        raise _not_here(f"a release of {manifest.method} on Spark", "its checker runs on one machine")
     assert manifest.data is not None
     files = _files(storage, folder, manifest.data)
     stamps = storage.stamps(files)
@@ -137,10 +135,10 @@ def _verify_on_driver(storage: Storage, folder: str, *, expect: str | None) -> V
 def _count_invented(released: SparkLog, original: SparkLog, *, promise: KmAnonymity) -> tuple[int, list[Witness]]:
     """Count the terms that have more users or occurrences in the release than in the original, and users and rows."""
     if promise.window is not None:
-        raise NotYet("windows beside their original on Spark", "users have a name for each", instead=_ONE_MACHINE)
+        raise _not_here("windows beside their original on Spark", "users have a name for each")
     by_blanks = original.layout.terms_are_items
     if promise.items and not by_blanks:
-        raise NotYet("nodes of a taxonomy beside their original on Spark", "they need a tree", instead=_ONE_MACHINE)
+        raise _not_here("nodes of a taxonomy beside their original on Spark", "they need a tree")
     now = _counted(released.frame, by_blanks=by_blanks)
     more = _increased(now, _counted(original.frame, by_blanks=by_blanks))
     n_more = more.count()
@@ -190,7 +188,7 @@ def verify_km(released: SparkLog, promise: KmAnonymity, *, time_unit: timedelta 
     if promise.m is None:
         raise NotYet("m=none on Spark", "whole histories are compared on one machine", instead="leave out --engine")
     if promise.time_unit is not None:
-        raise NotYet("times that count as terms on Spark", "they are judged on one machine", instead=_ONE_MACHINE)
+        raise _not_here("times that count as terms on Spark", "they are judged on one machine")
     blur = why_windows_blur(released.empty, promise, time_unit=time_unit)
     window = promise.window if not blur else None
     step("histories")
@@ -280,6 +278,6 @@ def _rare_of_shard(parts: pl.DataFrame, *, size: int, k: int, n_items: int, n_sh
 
 def _count_linked(held: DataFrame) -> tuple[int, list[Witness]]:
     """Count the user ids that stand in more than one window."""
-    several = held.groupBy("user").agg(F.count("*").alias("n")).where(F.col("n") > 1)
+    several = held.groupBy("user").agg(F.count("*").alias("n")).where("n > 1")
     most = several.orderBy("n").limit(Verdict.N_KEPT).collect()
     return several.count(), [_witness("linked_windows", 0, row["n"], 1) for row in most]

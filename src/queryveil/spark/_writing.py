@@ -1,6 +1,6 @@
 """A release written by a cluster: which rows and columns leave, a folder of parts in place of one file, its manifest.
 
-Which columns are released and how ids and times change is said by `ColumnPolicy`, and done here for each batch.
+Which columns are released and how ids and times change is said by `ColumnPolicy`.
 """
 
 import hashlib
@@ -43,10 +43,8 @@ class ReleasedRows:
 
 
 def derive_secret(seed: int | None, purpose: str) -> bytes:
-    """Return the secret that executors derive their random choices from: a new one, or one that follows from a seed.
-
-    A task that Spark runs again must come to the same; so nothing is drawn there, all follows from this.
-    """
+    """Return the secret that executors derive their random choices from: a new one, or one that follows from a seed."""
+    # A task that Spark runs again must come to the same, so nothing is drawn there.
     if seed is None:
         return secrets.token_bytes(32)
     return hashlib.blake2b(f"{purpose} {seed}".encode(), digest_size=32).digest()
@@ -223,9 +221,8 @@ def _text(written: OutputFormat, layout: Layout, frame: pl.DataFrame, begin: int
 def _parts(storage: Storage, target: str, *, ending: str) -> tuple[Part, ...]:
     """Rename the part files in order, and return the name and SHA-256 of each."""
     written = [name for name in storage.names(target) if name.startswith("part-")]
-    for name in storage.names(target):
-        if name not in written:
-            storage.delete(f"{target}/{name}")
+    for name in set(storage.names(target)) - set(written):
+        storage.delete(f"{target}/{name}")
     for number, name in enumerate(written):
         storage.rename(f"{target}/{name}", f"{target}/part-{number:05d}.{ending}")
     storage.delete_crc_files(target)
