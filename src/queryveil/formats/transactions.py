@@ -110,19 +110,11 @@ class RowReader(Reader):
         """Keep the rows that can be read; return per row 0 or a code of `REASONS`."""
         frame = pl.DataFrame({"id": ids, "items": items}, schema=TRANSACTIONS_SCHEMA)
         has_gap = pl.col("items").list.contains("") | pl.col("items").list.contains(None, nulls_equal=True)
-        wrong = frame.select(
-            pl.when(pl.col("id").is_null() | (pl.col("id") == ""))
-            .then(NO_ID)
-            .when(pl.col("items").is_null())
-            .then(NO_ITEMS)
-            .when(has_gap.fill_null(False))
-            .then(EMPTY_ITEM)
-            .otherwise(0)
-            .cast(pl.UInt8)
-            .alias("wrong")
-        )["wrong"]
-        self.frames.append(frame.filter(wrong == 0))
-        return wrong.to_numpy().copy()
+        faults = (pl.col("id").fill_null("") == "", pl.col("items").is_null(), has_gap.fill_null(False))
+        found = [frame.select(fault).to_series().to_numpy() for fault in faults]
+        wrong = np.select(found, [NO_ID, NO_ITEMS, EMPTY_ITEM]).astype(np.uint8)
+        self.frames.append(frame.filter(pl.Series(wrong == 0)))
+        return wrong
 
 
 def _list(value: Any) -> list[str | None] | None:
