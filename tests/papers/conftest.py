@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from queryveil.papers.km import Runs, gather
+from queryveil.papers._km_runs import Runs, gather
 
 
 @pytest.fixture(scope="session")
 def km_runs() -> Runs:
     """Runs on one small made-up log; a run that one test made is there for the next."""
-    return Runs(gather(None, users=1500, values=None, seed=3), seed=3)
+    return gather(None, users=1500, values=None, seed=3)

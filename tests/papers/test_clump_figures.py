@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Clump, Partition
 from queryveil.papers import clump, reproduce
-from queryveil.papers.clump import KS, Material, Method, Run, Runs, gather
+from queryveil.papers.clump import KS, Method, Run, Runs, gather
 from queryveil.papers.driver import OURS, THEIRS, Cell, Table
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
@@ -18,7 +20,7 @@ PAPERS = [method for method in Method if method is not Method.REFINED]
 
 @pytest.fixture(scope="module")
 def runs() -> Runs:
-    return Runs(gather(None, users=300, seed=3), seed=3)
+    return gather(None, users=300, seed=3)
 
 
 def row(table: Table, method: Method, whose: str = OURS) -> tuple[Cell, ...]:
@@ -57,9 +59,8 @@ def test_refined_loses_less_than_the_papers_at_every_k(runs: Runs) -> None:
 
 def test_figures_are_those_of_the_methods_themselves() -> None:
     log = synthesize(like="aol", users=120, seed=5).log
-    material = gather(log, users=None, seed=5)
-    runs = Runs(material, seed=5)
-    settings = {"k": 5, "taxonomy": material.taxonomy, "seed": 5}
+    runs = gather(log, users=None, seed=5)
+    settings = {"k": 5, "taxonomy": runs.taxonomy, "seed": 5}
     releases: dict[Method, Clump | Partition] = {
         Method.CLUMP1: Clump(paper=True, distinct=True, **settings),  # type: ignore[arg-type]
         Method.CLUMP2: Clump(paper=True, dedupe=True, distinct=True, **settings),  # type: ignore[arg-type]
@@ -126,8 +127,8 @@ def test_r_changes_clump1(runs: Runs) -> None:
 
 
 def test_times_are_of_the_sizes_the_log_has() -> None:
-    runs = Runs(gather(None, users=1200, seed=3), seed=3)
-    n_rows = runs.material.n_rows
+    runs = gather(None, users=1200, seed=3)
+    n_rows = runs.nodes.n_rows
     assert runs.sizes() == (1000, n_rows)
     assert [run.size for run in runs.by_size([Method.CLUMP1])[Method.CLUMP1]] == [1000, None]
     table = clump.fig7(runs)
@@ -140,23 +141,22 @@ def test_times_are_of_the_sizes_the_log_has() -> None:
 
 
 def test_the_first_transactions_are_measured_alone(runs: Runs) -> None:
-    whole = runs.material
-    part = Material(nodes=whole.nodes.take(np.arange(100)), taxonomy=whole.taxonomy, notes=())
+    part = replace(runs, nodes=runs.nodes.take(np.arange(100)))
     cost, _ = runs.found(Run(method=Method.CLUMP1, k=5, size=100))
-    assert cost == Runs(part, seed=3).found(Run(method=Method.CLUMP1, k=5))[0]
+    assert cost == part.found(Run(method=Method.CLUMP1, k=5))[0]
 
 
 def test_the_tree_has_only_what_occurs_and_what_is_above() -> None:
     log = log_of({f"u{i}": ["dog cat", "dog zzzunknown"] for i in range(20)})
-    material = gather(log, users=None, seed=0)
-    names = material.taxonomy.names
-    assert set(names.gather(np.unique(material.nodes.values)).to_list()) == {"dog", "cat"}
-    assert material.taxonomy.n_leaves[0] == 2
-    assert material.nodes.lengths.tolist() == [2] * 20
-    assert "the log was given: 20 transactions, one per user with a noun, 2.00 nouns long" in material.notes[0]
-    assert "53,058 and 20.93" in material.notes[0]
-    assert "the 2 nouns that occur" in material.notes[1]
-    assert "density: 100.00 %" in material.notes[2]
+    runs = gather(log, users=None, seed=0)
+    names = runs.taxonomy.names
+    assert set(names.gather(np.unique(runs.nodes.values)).to_list()) == {"dog", "cat"}
+    assert runs.taxonomy.n_leaves[0] == 2
+    assert runs.nodes.lengths.tolist() == [2] * 20
+    assert "the log was given: 20 transactions, one per user with a noun, 2.00 nouns long" in runs.notes[0]
+    assert "53,058 and 20.93" in runs.notes[0]
+    assert "the 2 nouns that occur" in runs.notes[1]
+    assert "density: 100.00 %" in runs.notes[2]
 
 
 def test_a_log_with_too_few_nouns_is_a_clear_error() -> None:
@@ -178,7 +178,7 @@ def test_the_same_arguments_give_the_same_figures_and_another_seed_others() -> N
 
 
 def test_every_run_is_told_once() -> None:
-    runs = Runs(gather(None, users=100, seed=3), seed=3)
+    runs = gather(None, users=100, seed=3)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
         clump.fig4(runs)
@@ -187,4 +187,4 @@ def test_every_run_is_told_once() -> None:
 
 
 def test_reprs_hide_the_items(runs: Runs) -> None:
-    assert repr(runs.material) == "Material(...)"
+    assert repr(runs).startswith("<queryveil.papers.clump.Runs object")

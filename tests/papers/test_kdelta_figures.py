@@ -14,7 +14,7 @@ from queryveil.formats.read import read_log
 from queryveil.methods.kdelta import Kdelta
 from queryveil.methods.kdelta._groups import distances_left, exact_counts, form
 from queryveil.papers import kdelta, reproduce
-from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Material, Run, Runs, Variant, gather
+from queryveil.papers._kdelta_runs import N_LOGS, N_ORDERS, Run, Runs, Variant, gather
 from queryveil.papers.driver import OURS, THEIRS, Cell, Table, trend
 from queryveil.papers.kdelta import DELTAS, KS, mean_nearness, without_rare
 from queryveil.progress import watch
@@ -32,7 +32,7 @@ def log() -> QueryLog:
 
 @pytest.fixture(scope="module")
 def runs(log: QueryLog) -> Runs:
-    return Runs(gather(log, users=None, seed=3), seed=3)
+    return gather(log, users=None, seed=3)
 
 
 def numbers(cells: tuple[Cell, ...]) -> list[float]:
@@ -71,7 +71,7 @@ def test_theirs_holds_only_what_the_text_says(runs: Runs) -> None:
 def test_their_two_figures_stand_at_a_thousand_users() -> None:
     rows = [(f"u{i}", f"query {i % 40}", f"{i % 9}.example") for i in range(1000)]
     log = QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query", "url"], orient="row"))
-    table = kdelta.fig2(Runs(gather(log, users=None, seed=0), seed=0))
+    table = kdelta.fig2(gather(log, users=None, seed=0))
     assert table.columns[-2] == "1,000 users"
     theirs = {cells[1]: cells[-2] for cells in table.rows if THEIRS in cells}
     assert theirs["top 50 queries kept"] == 24
@@ -81,7 +81,7 @@ def test_their_two_figures_stand_at_a_thousand_users() -> None:
 
 def test_a_log_without_clicks_has_no_figures_of_urls() -> None:
     log = log_of({f"u{i}": [f"query {i % 4}", "weather"] for i in range(100)})
-    table = kdelta.fig2(Runs(gather(log, users=None, seed=0), seed=0))
+    table = kdelta.fig2(gather(log, users=None, seed=0))
     assert not [cells for cells in table.rows if "URL" in str(cells[1])]
     assert not [text for text in table.notes if text.startswith("the paper: ") and "URL" in text]
     assert "the log has no clicked URLs, so there is nothing to say of them" in table.notes
@@ -99,15 +99,15 @@ def test_figures_are_those_of_the_method_itself(log: QueryLog, runs: Runs) -> No
 
 
 def test_samples_grow_by_users_and_hold_the_smaller_ones(log: QueryLog) -> None:
-    material = gather(log, users=None, seed=3)
-    assert material.sizes == (15, 30, 60, 90, 120, 150)
-    for ordered in material.logs:
-        samples = [set(ordered.sample(size).frame["user"]) for size in material.sizes]
-        assert [len(users) for users in samples] == list(material.sizes)
+    runs = gather(log, users=None, seed=3)
+    assert runs.sizes == (15, 30, 60, 90, 120, 150)
+    for ordered in runs.logs:
+        samples = [set(ordered.sample(size).frame["user"]) for size in runs.sizes]
+        assert [len(users) for users in samples] == list(runs.sizes)
         assert all(small < large for small, large in pairwise(samples))
-    first, second = (set(ordered.sample(15).frame["user"]) for ordered in material.logs[:2])
+    first, second = (set(ordered.sample(15).frame["user"]) for ordered in runs.logs[:2])
     assert first != second
-    one = material.logs[0].sample(15).frame
+    one = runs.logs[0].sample(15).frame
     assert one.equals(log.frame.filter(pl.col("user").is_in(one["user"].unique().implode())))
 
 
@@ -218,10 +218,10 @@ def test_the_users_measured_for_nearness_are_those_the_method_keeps(log: QueryLo
 def test_samples_in_which_too_few_share_a_query_are_left_out_and_counted() -> None:
     # One user in ten asks what others ask, so only samples of 60 and more have five users left, at the least.
     users = {f"u{i:03d}": ["weather"] if i % 10 == 0 else [f"own query {i}"] for i in range(200)}
-    runs = Runs(gather(log_of(users), users=None, seed=0), seed=0)
+    runs = gather(log_of(users), users=None, seed=0)
     table = kdelta.fig2(runs)
     n_left = len(runs.by_size(Variant.EXACT))
-    assert 1 <= n_left < len(runs.material.sizes)
+    assert 1 <= n_left < len(runs.sizes)
     assert sum(column.endswith(" users") for column in table.columns) == n_left
     assert note(table, f"{6 - n_left} of 6 samples are left out")
     # 20 users are left of all, so every k is possible.
@@ -244,16 +244,16 @@ def test_bots_are_left_out_of_a_given_log() -> None:
     frame = pl.DataFrame(rows, schema=["user", "query"], orient="row").with_columns(
         time=pl.datetime(2024, 3, 1) + pl.duration(seconds=pl.int_range(pl.len()))
     )
-    material = gather(QueryLog.from_frame(frame), users=None, seed=0)
-    assert material.sizes[-1] == 60
-    assert "the log was given (1 bots left out)" in material.notes[0]
+    runs = gather(QueryLog.from_frame(frame), users=None, seed=0)
+    assert runs.sizes[-1] == 60
+    assert "the log was given (1 bots left out)" in runs.notes[0]
 
 
 def test_made_up_logs_differ_and_urls_that_are_empty_do_not_count() -> None:
-    material = gather(None, users=60, seed=1)
-    assert len({ordered.log.n_rows for ordered in material.logs}) > 1
-    assert len(material.logs) == N_LOGS
-    assert material.notes[0].startswith(f"{N_LOGS} logs are made up")
+    runs = gather(None, users=60, seed=1)
+    assert len({ordered.log.n_rows for ordered in runs.logs}) > 1
+    assert len(runs.logs) == N_LOGS
+    assert runs.notes[0].startswith(f"{N_LOGS} logs are made up")
     rows = {"user": [f"u{i}" for i in range(60)], "query": ["wine"] * 60, "url": ["w.example", "", None] * 20}
     assert "1 distinct URLs" in gather(QueryLog.from_frame(rows), users=None, seed=0).notes[0]
 
@@ -271,7 +271,7 @@ def test_term_values_are_refused(log: QueryLog) -> None:
 
 
 def test_every_run_is_told_once() -> None:
-    runs = Runs(gather(synthesize(like="aol", users=80, seed=3).log, users=None, seed=3), seed=3)
+    runs = gather(synthesize(like="aol", users=80, seed=3).log, users=None, seed=3)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
         kdelta.fig1(runs)
@@ -283,8 +283,8 @@ def test_every_run_is_told_once() -> None:
 
 def test_no_note_or_cell_holds_a_text_and_reprs_hide_them() -> None:
     users = {f"persona{i:02d}": ["kestrel lantern", f"mulberry {i % 7}"] for i in range(60)}
-    material: Material = gather(log_of(users), users=None, seed=0)
-    shown = repr(material) + "".join(str(build(Runs(material, seed=0))) for build in BUILDERS)
+    runs = gather(log_of(users), users=None, seed=0)
+    shown = repr(runs) + "".join(str(build(runs)) for build in BUILDERS)
     assert not any(text in shown for text in ("kestrel", "lantern", "mulberry", "persona"))
 
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from queryveil.data import QueryLog
 from queryveil.methods import Km, Target
 from queryveil.methods.km._deletion import Objective, choose
-from queryveil.papers._km_runs import FOCUS, KS, MS, Material, Measure, Run, Runs, dominated, gather
+from queryveil.papers._km_runs import FOCUS, KS, MS, Measure, Run, Runs, dominated, gather
 from queryveil.progress import watch
 from queryveil.rng import generator
 from queryveil.testing import log_of
@@ -16,14 +18,14 @@ VALUES = pl.DataFrame(
 )
 
 
-def small() -> Material:
+def small() -> Runs:
     """Two users share a and b; c and d stand with one user each, c three times."""
     log = log_of({"u1": ["a b", "c c c"], "u2": ["a", "b"], "u3": ["d"]})
     return gather(log, users=None, values=VALUES, seed=0)
 
 
 def test_each_measure_is_the_share_that_is_kept() -> None:
-    km_runs = Runs(small(), seed=0)
+    km_runs = small()
     kept = {measure: km_runs.kept(measure, target=Target.LOG_SIZE, m=2, k=2) for measure in Measure}
     # a and b stay with both users: 4 of 8 occurrences, and nothing of c and d
     assert kept == pytest.approx(
@@ -49,7 +51,7 @@ def test_ours_is_what_km_releases_without_restore() -> None:
     log = log_of({f"u{i}": [f"t{i % 3} t{i % 4}", f"t{i % 5} t{i % 7} x{i}"] for i in range(60)})
     names = [f"t{i}" for i in range(7)]
     values = pl.DataFrame({"term": names, "bid": range(1, 8), "clicks": range(7, 0, -1), "impressions": [9] * 7})
-    km_runs = Runs(gather(log, users=None, values=values, seed=4), seed=4)
+    km_runs = gather(log, users=None, values=values, seed=4)
     release = Km(k=10, m=2, target=Target.BID, values=values, restore=False, seed=4).anonymize(log)
     n_kept, n_before = (
         sum(len(query.split()) for query in frame["query"]) for frame in (release.data.frame, log.frame)
@@ -101,18 +103,18 @@ def test_restore_never_keeps_less_of_the_focus(km_runs: Runs) -> None:
 
 
 def test_other_logs_give_other_figures(km_runs: Runs) -> None:
-    other = Runs(gather(None, users=1500, values=None, seed=4), seed=3)
+    other = replace(gather(None, users=1500, values=None, seed=4), seed=3)
     run = {"target": Target.CLICKS, "m": 2, "k": 10}
     assert km_runs.kept(Measure.CLICKS, **run) != other.kept(Measure.CLICKS, **run)  # type: ignore[arg-type]
 
 
 def test_random_is_the_average_of_two_runs(km_runs: Runs) -> None:
-    histories = km_runs.material.histories
-    objective = Objective(target=Target.RANDOM, worth=km_runs.material.worth[Target.RANDOM], restore=False)
+    histories = km_runs.histories
+    objective = Objective(target=Target.RANDOM, worth=km_runs.worth[Target.RANDOM], restore=False)
     kept = [histories.counts[choose(histories, objective, k=2, m=2, rng=generator(seed))].sum() for seed in (7, 8)]
     assert kept[0] != kept[1]
     average = 100 * (kept[0] + kept[1]) / 2 / histories.counts.sum()
-    seven = Runs(km_runs.material, seed=7)
+    seven = replace(km_runs, seed=7)
     assert seven.kept(Measure.LOG_SIZE, target=Target.RANDOM, m=2, k=2) == pytest.approx(average)
 
 
@@ -131,4 +133,4 @@ def test_a_log_without_times_has_no_bots() -> None:
 
 
 def test_reprs_hide_the_terms() -> None:
-    assert repr(small()) == "Material(...)"
+    assert repr(small()).startswith("<queryveil.papers._km_runs.Runs object")

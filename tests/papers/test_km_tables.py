@@ -40,7 +40,7 @@ def test_every_row_is_as_wide_as_the_table(km_runs: Runs) -> None:
 def test_every_table_says_what_it_was_measured_on(km_runs: Runs) -> None:
     for build in BUILDERS:
         notes = build(km_runs).notes
-        assert notes[:2] == km_runs.material.notes
+        assert notes[:2] == km_runs.notes
         assert build is km.table3 or any("restore off" in note for note in notes)
 
 

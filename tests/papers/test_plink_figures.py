@@ -11,24 +11,19 @@ from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Plink
 from queryveil.papers import plink, reproduce
 from queryveil.papers.driver import OURS, THEIRS, Cell, Table
-from queryveil.papers.plink import N_GROUPINGS, PS, THEIR_PRECISION, Material, Run, Runs, by_chance, gather
+from queryveil.papers.plink import N_GROUPINGS, PS, THEIR_PRECISION, Run, Runs, by_chance, gather
 from queryveil.progress import watch
 from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
 from queryveil.utility.personalised import PersonalisedSearch
-from queryveil.utility.search_index import Corpus
+from queryveil.utility.search_index import Corpus, SearchIndex
 
 BUILDERS = (plink.fig2, plink.fig3, plink.fig4, plink.fig5, plink.fig6)
 
 
 @pytest.fixture(scope="module")
-def material() -> Material:
+def runs() -> Runs:
     return gather(None, users=400, corpus=None, seed=3)
-
-
-@pytest.fixture(scope="module")
-def runs(material: Material) -> Runs:
-    return Runs(material, seed=3)
 
 
 def row(table: Table, name: str, whose: str = OURS) -> list[float]:
@@ -58,15 +53,15 @@ def test_theirs_holds_only_the_one_figure_of_the_text(runs: Runs) -> None:
     assert {cell for cell in theirs if cell is not None} == {THEIR_PRECISION, 1.0}
 
 
-def test_figures_are_those_of_the_method_itself(material: Material, runs: Runs) -> None:
-    search = PersonalisedSearch(material.profiles, index=material.index, seed=3)
-    groupings = [Plink(p=0.2, a=2, seed=3 + i).group(material.profiles) for i in range(N_GROUPINGS)]
+def test_figures_are_those_of_the_method_itself(runs: Runs) -> None:
+    search = PersonalisedSearch(runs.profiles, index=SearchIndex.of(None), seed=3)
+    groupings = [Plink(p=0.2, a=2, seed=3 + i).group(runs.profiles) for i in range(N_GROUPINGS)]
     found = [search.measure(each.release.groups, membership=each.membership) for each in groupings]
     outcome = runs.found(Run(p=0.2, a=2))
     assert outcome["precision"] == pytest.approx(fmean(each.group_profile for each in found))
     assert outcome["without_profile"] == pytest.approx(found[0].without_profile)
     assert outcome["average_group_size"] == pytest.approx(
-        fmean(material.profiles.n_users / each.release.groups.n_groups for each in groupings), abs=1e-5
+        fmean(runs.profiles.n_users / each.release.groups.n_groups for each in groupings), abs=1e-5
     )
 
 
@@ -124,14 +119,14 @@ def test_what_strict_costs_is_told_with_its_figures(runs: Runs) -> None:
 
 def test_the_longest_profiles_are_taken_and_cut() -> None:
     words = synthesize(like="aol", users=3000, seed=1).log
-    material = gather(words, users=None, corpus=None, seed=1)
-    sizes = material.profiles.frame["terms"].list.len().to_list()
-    assert material.profiles.n_users == 720
+    runs = gather(words, users=None, corpus=None, seed=1)
+    sizes = runs.profiles.frame["terms"].list.len().to_list()
+    assert runs.profiles.n_users == 720
     assert max(sizes) == 150
     assert min(sizes) > 1
-    assert "of its 3,000 users the 720 with the most terms" in material.notes[0]
-    assert "the log was given" in material.notes[0]
-    assert "2,943 documents" in material.notes[2]
+    assert "of its 3,000 users the 720 with the most terms" in runs.notes[0]
+    assert "the log was given" in runs.notes[0]
+    assert "2,943 documents" in runs.notes[2]
 
 
 def test_how_many_terms_two_users_share_is_counted() -> None:
@@ -185,7 +180,7 @@ def test_the_same_arguments_give_the_same_figures_and_another_seed_others() -> N
 
 
 def test_every_run_is_told_once() -> None:
-    runs = Runs(gather(None, users=60, corpus=None, seed=4), seed=4)
+    runs = gather(None, users=60, corpus=None, seed=4)
     seen: list[str] = []
     with watch(lambda name, _share: seen.append(name)):
         plink.fig4(runs)
@@ -195,7 +190,6 @@ def test_every_run_is_told_once() -> None:
 
 def test_no_note_or_cell_holds_a_term_and_reprs_hide_them() -> None:
     users = {f"persona{i:02d}": ["kestrel lantern mulberry", "bird tree animal person"] for i in range(25)}
-    material = gather(log_of(users), users=None, corpus=None, seed=0)
-    shown = repr(material) + str(plink.fig2(Runs(material, seed=0)))
-    assert "Material(...)" in shown
+    runs = gather(log_of(users), users=None, corpus=None, seed=0)
+    shown = repr(runs) + str(plink.fig2(runs))
     assert not any(text in shown for text in ("kestrel", "lantern", "mulberry", "persona"))

@@ -8,7 +8,7 @@ from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Swap
 from queryveil.papers import reproduce, swap
-from queryveil.papers._swap_runs import GROWTH, GROWTHS, KS, Material, Order, Run, Runs, gather
+from queryveil.papers._swap_runs import GROWTH, GROWTHS, KS, Order, Run, Runs, gather
 from queryveil.papers.driver import OURS, THEIRS, Table
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.synthesis import synthesize
@@ -17,13 +17,8 @@ N_KS = len(KS)
 
 
 @pytest.fixture(scope="module")
-def material() -> Material:
+def runs() -> Runs:
     return gather(None, users=300, seed=3)
-
-
-@pytest.fixture(scope="module")
-def runs(material: Material) -> Runs:
-    return Runs(material, seed=3)
 
 
 def ours(table: Table, name: object, *, distinct: str | None = None, order: str | None = None) -> list[float]:
@@ -39,30 +34,30 @@ def note(table: Table, start: str) -> str:
 
 
 @pytest.mark.parametrize("order", list(Order))
-def test_releases_are_those_of_the_method_itself(material: Material, runs: Runs, order: Order) -> None:
+def test_releases_are_those_of_the_method_itself(runs: Runs, order: Order) -> None:
     policy = ColumnPolicy(ids=Ids.KEEP, time=TimeDetail.DAY)
     method = Swap(repeats="all", shrink=False, k=10, l=2, order=str(order), columns=policy, seed=3)
     columns = ["user", "query", "time"]
-    released = method.anonymize(material.log).log.frame.select(columns)
+    released = method.anonymize(runs.log).log.frame.select(columns)
     # A release does not tell the order in which its rows left.
     assert released.sort(columns).equals(runs.pooled(Run(k=10, l=2, order=order)).released.frame.sort(columns))
 
 
-def test_attacks_are_those_of_the_attackers_themselves(material: Material, runs: Runs) -> None:
+def test_attacks_are_those_of_the_attackers_themselves(runs: Runs) -> None:
     found = runs.found(Run(k=10, l=10))
     swapped = (
-        Swap(repeats="all", shrink=False, k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(material.log).log
+        Swap(repeats="all", shrink=False, k=10, columns=ColumnPolicy(ids=Ids.KEEP), seed=3).anonymize(runs.log).log
     )
     encoded = EncodedLog.of(swapped)
-    truth = Truth.of(material.log, released=encoded)
+    truth = Truth.of(runs.log, released=encoded)
     by_hand = as_released(truth)
     assert found.as_released.n_found == by_hand.n_found
     assert found.as_released.n_by_chance == pytest.approx(by_hand.n_by_chance)
-    assert found.as_released.n_targets == material.events.height
+    assert found.as_released.n_targets == runs.events[Order.FILE].height
 
 
-def test_no_row_of_a_swapped_log_is_true_as_it_stands(material: Material, runs: Runs) -> None:
-    original = QueryLog(frame=material.events.select("user", "query"))
+def test_no_row_of_a_swapped_log_is_true_as_it_stands(runs: Runs) -> None:
+    original = QueryLog(frame=runs.events[Order.FILE].select("user", "query"))
     for k in (5, 50):
         assert match(runs.pooled(Run(k=k, l=2)).released, other=original) == 0
     table = swap.fig6(runs)
@@ -136,7 +131,7 @@ def test_k_grows_where_files_have_one_user_after_the_other(runs: Runs) -> None:
 
 
 def test_times_are_given_for_each_growth_with_that_of_the_paper_as_one() -> None:
-    table = swap.fig4(Runs(gather(None, users=80, seed=3), seed=3))
+    table = swap.fig4(gather(None, users=80, seed=3))
     found = [row for row in table.rows if row[2] == OURS]
     assert [row[:2] for row in found] == [(k, order) for order in Order for k in KS]
     for row in found:
@@ -180,14 +175,13 @@ def test_a_log_of_few_users_or_of_transactions_is_refused() -> None:
         reproduce("swap-fig6", items)
 
 
-def test_figures_repeat_and_hold_no_text(material: Material) -> None:
-    log = material.log.with_frame(material.log.frame.head(4000))
+def test_figures_repeat_and_hold_no_text(runs: Runs) -> None:
+    log = runs.log.with_frame(runs.log.frame.head(4000))
     first, again = (reproduce("swap-fig7", log, seed=5) for _ in range(2))
     assert first == again
-    shown = str(first)
+    shown = str(first) + repr(runs)
     for user in log.frame["user"].unique().to_list():
         assert f"'{user}'" not in shown
-    assert repr(material) == "Material(...)"
 
 
 def test_values_and_corpus_are_refused() -> None:

@@ -41,17 +41,8 @@ class Ordered:
         return self.log.with_frame(self.log.frame.filter(pl.col("user").is_in(chosen.implode())))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material(driver.Material):
-    """The logs that every figure is a mean over, and the sizes of the samples."""
-
-    logs: tuple[Ordered, ...]
-    sizes: tuple[int, ...]
-    has_urls: bool
-
-
-def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
-    """Return one log in several orders of its users, or several that are made up."""
+def gather(log: QueryLog | None, *, users: int | None, seed: int) -> "Runs":
+    """Take one log in several orders of its users, or several that are made up."""
     if log is not None:
         if log.terms_are_items:
             raise BadInput("the kdelta figures are for logs of queries; for transactions there are the clump figures")
@@ -69,7 +60,8 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     n_rows = sum(each.log.n_rows for each in logs) / len(logs)
     urls = [each.log.frame["url"].str.strip_chars().replace("", None) for each in logs if "url" in each.log.columns]
     n_urls = sum(each.drop_nulls().n_unique() for each in urls) / len(logs)
-    return Material(
+    return Runs(
+        seed=seed,
         logs=tuple(logs),
         has_urls=n_urls > 0,
         sizes=tuple(round(share * n_users) for share in SHARES),
@@ -132,8 +124,16 @@ Figures = dict[str, float]
 """What one release came to, by the name of the figure."""
 
 
-class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
-    """What each run came to on every log; nothing if one of the logs had too few users."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(driver.Runs[Run, tuple[Figures, ...]]):
+    """What each run came to on every log; nothing if one of the logs had too few users.
+
+    `sizes` are those of the samples.
+    """
+
+    logs: tuple[Ordered, ...]
+    sizes: tuple[int, ...]
+    has_urls: bool
 
     def possible(self, settings: Iterable[Run]) -> list[Run]:
         """Run the settings, and return those that had users enough in every log."""
@@ -145,12 +145,12 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
 
     def by_size(self, variant: Variant, *, min_cluster_users: int = 2) -> list[Run]:
         """Return the possible runs for growing numbers of users."""
-        sizes = (*self.material.sizes[:-1], None)
+        sizes = (*self.sizes[:-1], None)
         return self.possible(Run(variant=variant, size=size, min_cluster_users=min_cluster_users) for size in sizes)
 
     def n_users(self, run: Run) -> int:
         """Return the size of the samples of a run."""
-        return run.size or self.material.sizes[-1]
+        return run.size or self.sizes[-1]
 
     def mean(self, run: Run, figure: str) -> float:
         """Return the mean of a figure over the logs."""
@@ -179,7 +179,7 @@ class Runs(driver.Runs[Material, Run, tuple[Figures, ...]]):
         try:
             return tuple(
                 _figures(ordered.sample(self.n_users(setting)), setting.method(seed=self.seed + i))
-                for i, ordered in enumerate(self.material.logs)
+                for i, ordered in enumerate(self.logs)
             )
         except TooFewUsers:
             return ()

@@ -22,21 +22,8 @@ from queryveil.text.tokens import encode, normalize, tokenize
 THEIR_LOG = "theirs: 367,803 users, 1,846,134 queries, 251,115 distinct terms, 5,501,825 occurrences of them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material(driver.Material):
-    """A log's histories and the values of its terms.
-
-    `worth` says for each target what one occurrence of each term is worth, 0 without a value; `terms` has a row for
-    each term, with null where the table of values has nothing.
-    """
-
-    histories: Histories
-    worth: Mapping[Target, Floats]
-    terms: pl.DataFrame
-
-
-def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | None, seed: int) -> Material:
-    """Return the histories of a log and the values of its terms; what is not given is made up."""
+def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | None, seed: int) -> "Runs":
+    """Read the histories of a log and the values of its terms; what is not given is made up."""
     log, log_origin = driver.given_or_made_up(log, like="altavista", users=users, seed=seed)
     step("reading terms")
     people, n_bots = driver.without_bots(log)
@@ -51,7 +38,8 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
         raise BadInput("the log has no terms to measure on; give one whose queries hold letters or digits")
     terms = _terms(tokens.vocabulary, histories, values)
     n_occurrences = int(histories.counts.sum())
-    return Material(
+    return Runs(
+        seed=seed,
         histories=histories,
         worth={target: _deletion.term_values(tokens.vocabulary, target=target, values=values)[0] for target in Target},
         terms=terms,
@@ -104,8 +92,17 @@ class Run:
         return f"k={self.k}, m={self.m}, {self.target}" + (", restore" if self.restore else "")
 
 
-class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
-    """What each run keeps of one log."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(driver.Runs[Run, dict[Measure, float]]):
+    """What each run keeps of a log's histories.
+
+    `worth` says for each target what one occurrence of each term is worth, 0 without a value; `terms` has a row for
+    each term, with null where the table of values has nothing.
+    """
+
+    histories: Histories
+    worth: Mapping[Target, Floats]
+    terms: pl.DataFrame
 
     def kept(self, measure: Measure, *, target: Target, m: int, k: int, restore: bool = False) -> float:
         """Return what a run keeps, in per cent of the original."""
@@ -127,7 +124,7 @@ class Runs(driver.Runs[Material, Run, dict[Measure, float]]):
         return min(FOCUS.values(), key=lambda target: self.kept(measure, target=target, m=m, k=k))
 
     def _run(self, setting: Run) -> dict[Measure, float]:
-        histories, worth = self.material.histories, self.material.worth
+        histories, worth = self.histories, self.worth
         whole = _amounts(histories, worth)
         empty = [measure for measure, amount in whole.items() if amount == 0]
         if empty:
@@ -157,12 +154,12 @@ def differences(runs: Runs, measure: Measure, *, m: int, k: int) -> tuple[float,
     return random, worst, fis
 
 
-def dominated(material: Material) -> list[str]:
+def dominated(runs: Runs) -> list[str]:
     """Return a note on measures that hang on a single term: it holds them up, until k passes its number of users."""
-    frequency, support = material.histories.frequency(), material.histories.support()
+    frequency, support = runs.histories.frequency(), runs.histories.support()
     parts = []
     for measure in (Measure.BID, Measure.CLICKS, Measure.IMPRESSIONS, Measure.REVENUE):
-        value = frequency * material.worth[FOCUS[measure]]
+        value = frequency * runs.worth[FOCUS[measure]]
         top = int(value.argmax())
         if value[top] > 0.1 * value.sum():
             parts.append(f"{100 * value[top] / value.sum():.0f} % of {measure} (users: {support[top]:,})")

@@ -200,7 +200,7 @@ def table2(runs: Runs) -> Content:
 
 def _times_of_parts(runs: Runs) -> dict[str, list[float]]:
     """Return the microseconds a row of each part in each turn."""
-    raw = runs.material.log.frame.select("user", "query").head(TIMED_ROWS)
+    raw = runs.log.frame.select("user", "query").head(TIMED_ROWS)
     events = runs.events[runs.order].head(TIMED_ROWS)
     classifier = Classifier()
     # The first batch also compiles, which no later one does.
@@ -257,13 +257,12 @@ def table3(runs: Runs) -> Content:
 def fig4(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 4: time of the anonymizer against the growth of k (1 at 1.2), l=2."""
     middle = GROWTHS.index(GROWTH)
-    orders = runs.material.orders
-    seconds = {(k, order): _seconds(runs, k=k, order=order) for order in orders for k in KS}
+    seconds = {(k, order): _seconds(runs, k=k, order=order) for order in runs.events for k in KS}
     ratios = {each: [took / times[middle] for took in times] for each, times in seconds.items()}
-    n_rows = min(runs.material.events.height, TIMED_ROWS)
+    n_rows = min(runs.events[runs.order].height, TIMED_ROWS)
     apart = {
         order: max(abs(ratio - 1) for (_, each), row in ratios.items() if each is order for ratio in row)
-        for order in orders
+        for order in runs.events
     }
     return Content(
         columns=("k", "order", "whose", *AT_GROWTHS, "microseconds a row, growth=1.2"),

@@ -1,6 +1,6 @@
 """Pàmies-Estrems et al.: swap the same rows with several settings, and attack what comes out (figures 5 to 7)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
@@ -51,21 +51,8 @@ class Order(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material(driver.Material):
-    """The log as it came, and its rows prepared in the order of the file."""
-
-    log: QueryLog
-    events: pl.DataFrame
-
-    @property
-    def orders(self) -> tuple[Order, ...]:
-        """The orders that the log allows."""
-        return tuple(Order) if "time" in self.events.columns else (Order.FILE,)
-
-
-def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
-    """Return a log, given or made up, and its rows prepared as the anonymizer does."""
+def gather(log: QueryLog | None, *, users: int | None, seed: int) -> "Runs":
+    """Take a log, given or made up, and prepare its rows as the anonymizer does."""
     log, origin = driver.given_or_made_up(log, like="aol", users=USERS if users is None else users, seed=seed)
     if log.terms_are_items:
         raise BadInput("the swap figures are for logs of queries; for transactions there are the clump figures")
@@ -77,9 +64,13 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
         raise BadInput(f"{n_users} users of the log have a query, too few for pools of k=50; give a larger log")
     n_none = prepared.category_counts.get(UNCLASSIFIED, 0)
     repeats = 1 - events.select("user", "query").n_unique() / events.height
-    return Material(
+    by_order = {Order.FILE: events}
+    if "time" in events.columns:
+        by_order = {Order.TIME: events.sort("time", nulls_last=True, maintain_order=True)} | by_order
+    return Runs(
+        seed=seed,
         log=log,
-        events=events,
+        events=by_order,
         notes=(
             f"{origin}: {n_users:,} users, {events.height:,} rows with a query once identifiers are gone "
             f"(theirs: {THEIR_ROWS:,} rows of AOL's); {repeats:.0%} of them repeat a query of the same user",
@@ -142,33 +133,31 @@ class Pooled:
     category: pl.Series
 
 
-class Runs(driver.Runs[Material, Run, Attacked]):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(driver.Runs[Run, Attacked]):
     """What the attackers found in the release of each run; releases are made anew of `events`, rows in each order."""
 
-    def __init__(self, material: Material, *, seed: int) -> None:
-        super().__init__(material, seed=seed)
-        self.events = {Order.FILE: material.events}
-        if Order.TIME in material.orders:
-            self.events[Order.TIME] = material.events.sort("time", nulls_last=True, maintain_order=True)
+    log: QueryLog
+    events: Mapping[Order, pl.DataFrame]
 
     @property
     def order(self) -> Order:
         """The order of rows where only one is measured: by time, if the log has times."""
-        return self.material.orders[0]
+        return next(iter(self.events))
 
     def attacks(self) -> dict[tuple[Distinct, Order], list[Attacked]]:
         """Attack the releases of figures 6 and 7: with each k, by the users a pool must have and the order of rows."""
         return self.make_rows(
             {
                 (distinct, order): [Run(k=k, l=2 if distinct is Distinct.TWO else k, order=order) for k in KS]
-                for order in self.material.orders
+                for order in self.events
                 for distinct in Distinct
             }
         )
 
     def pooled(self, run: Run, *, at_most: int | None = None) -> Pooled:
         """Swap the rows, or the first of them; the same as `methods.Swap` does, with the rows prepared before."""
-        events = self.events[run.order].head(self.material.events.height if at_most is None else at_most)
+        events = self.events[run.order].head(self.log.n_rows if at_most is None else at_most)
         rules = PoolSettings(k=run.k, l=run.l, growth=run.growth, repeats="all", shrink=False, remembered=None)
         pools = Pools(rules, seed=self.seed)
         start = process_time()
@@ -205,7 +194,7 @@ class Runs(driver.Runs[Material, Run, Attacked]):
         truth = Truth.of(self._original(setting.order)[0], released=released, cleaned=True)
         found = {}
         for attacker in ATTACKERS:
-            for by_time in (False, True) if Order.TIME in self.material.orders else (False,):
+            for by_time in (False, True) if Order.TIME in self.events else (False,):
                 each = attacker(k=setting.k, growth=setting.growth, by_time=by_time, seed=self.seed + 1)
                 found[each.name] = each.judged(truth)
         return Attacked(as_released=as_released(truth), by_name=found)
@@ -214,7 +203,7 @@ class Runs(driver.Runs[Material, Run, Attacked]):
 @driver.table
 def fig5(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 5: k of the categories after the last row, against its growth, l=2."""
-    used = runs.material.events["category"].unique().sort().to_numpy()
+    used = runs.events[Order.FILE]["category"].unique().sort().to_numpy()
     printed, ours = "as printed", "ours"
     final_k: dict[str, Callable[[int, float], Int64s]] = {
         printed: lambda k, growth: runs.printed_k(k=k, growth=growth, order=Order.FILE),
@@ -254,7 +243,7 @@ def fig5(runs: Runs) -> Content:
 @driver.table
 def fig6(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 6: matching rows in % of the original."""
-    orders, attacks = runs.material.orders, runs.attacks()
+    orders, attacks = tuple(runs.events), runs.attacks()
     printed = {(name, order): _as_printed(runs, name, order) for order in orders for name in (NO_RULE, PRINTED)}
     without, with_rule = ([printed[name, order] for order in orders] for name in (NO_RULE, PRINTED))
     n_matching = sum(each.as_released.n_found for found in attacks.values() for each in found)

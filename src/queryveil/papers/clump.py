@@ -40,21 +40,8 @@ VERY_SMALL, GOOD = 5, 2
 SIGNIFICANT, LINEAR = 1.1, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material(driver.Material):
-    """The distinct nodes of each transaction, and the tree of the nodes that occur."""
-
-    nodes: Rows[np.int32]
-    taxonomy: Taxonomy
-
-    @property
-    def n_rows(self) -> int:
-        """The number of transactions."""
-        return self.nodes.n_rows
-
-
-def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
-    """Return the nouns of each user once, as the paper does, from a log or from one made up."""
+def gather(log: QueryLog | None, *, users: int | None, seed: int) -> "Runs":
+    """Take the nouns of each user once, as the paper does, from a log or from one made up."""
     log, origin = driver.given_or_made_up(log, like="aol", users=USERS if users is None else users, seed=seed)
     nouns = Taxonomy.wordnet()
     bags = bags_of(log, nouns, unit=Unit.USER, distinct=True)
@@ -64,7 +51,8 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> Material:
     taxonomy, number = nouns.restricted_to(nodes)
     n_leaves = int(taxonomy.n_leaves[0])
     n_items, length = len(np.unique(nodes)), len(nodes) / n_rows
-    return Material(
+    return Runs(
+        seed=seed,
         nodes=Rows(bags.nodes.ptr, number[nodes]),
         taxonomy=taxonomy,
         notes=(
@@ -110,12 +98,19 @@ Curves = Mapping[Method, tuple[float, ...]]
 """Ours by method, one figure for each of `KS` if nothing else is said."""
 
 
-class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
-    """The measures of each run, and the seconds that its clustering took, without reading and measuring."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(driver.Runs[Run, tuple[Cost, float]]):
+    """The measures of each run, and the seconds that its clustering took, without reading and measuring.
+
+    `nodes` are the distinct ones of each transaction; the taxonomy is the tree of those that occur.
+    """
+
+    nodes: Rows[np.int32]
+    taxonomy: Taxonomy
 
     def sizes(self) -> tuple[int, ...]:
         """Return those of `SIZES` that the log has, and its own size."""
-        n_rows = self.material.n_rows
+        n_rows = self.nodes.n_rows
         return (*(size for size in SIZES if size < n_rows), n_rows)
 
     def by_size(self, methods: Iterable[Method]) -> dict[Method, list[Run]]:
@@ -130,16 +125,16 @@ class Runs(driver.Runs[Material, Run, tuple[Cost, float]]):
         }
 
     def _run(self, setting: Run) -> tuple[Cost, float]:
-        taxonomy, nodes = self.material.taxonomy, self.material.nodes
+        nodes, taxonomy = self.nodes, self.taxonomy
         if setting.size is not None:
             nodes = nodes.take(np.arange(setting.size))
         start = perf_counter()
-        found = self._cluster(setting, replace(self.material, nodes=nodes))
+        found = self._cluster(setting, nodes)
         seconds = perf_counter() - start
         return _clustering.cost(found, nodes, loss=taxonomy.loss, level=taxonomy.level), seconds
 
-    def _cluster(self, run: Run, part: Material) -> _clustering.Clustering:
-        arrays = (part.nodes, part.taxonomy.parent, part.taxonomy.loss)
+    def _cluster(self, run: Run, nodes: Rows[np.int32]) -> _clustering.Clustering:
+        arrays = (nodes, self.taxonomy.parent, self.taxonomy.loss)
         # A generator for each run: the figures do not depend on which runs came before.
         rng = generator(self.seed)
         if run.method is Method.PARTITION:
@@ -311,7 +306,7 @@ def fig7(runs: Runs) -> Content:
     """Fard and Wang, figure 7: running time, k=5, r=10."""
     sizes = runs.sizes()
     # The first run of each method also compiles, which does not count as running.
-    runs.make(Run(method=method, k=K, size=min(100, runs.material.n_rows)) for method in METHODS)
+    runs.make(Run(method=method, k=K, size=min(100, runs.nodes.n_rows)) for method in METHODS)
     seconds = {method: [took for _, took in row] for method, row in runs.make_rows(runs.by_size(METHODS)).items()}
     growth = {
         method: [took / size / (times[0] / sizes[0]) for took, size in zip(times, sizes, strict=True)]

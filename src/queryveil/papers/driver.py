@@ -1,11 +1,11 @@
 """Reproduce a paper's table or figure by its name: gather a log, run each setting once, put theirs beside ours.
 
-Each paper has a module of its name with `gather`, which returns what is measured on, `Runs`, which runs a setting on
-it, and one function for each table and figure, whose docstring is the title.
+Each paper has a module of its name with `gather`, which returns `Runs` of settings on a log, and one function for each
+table and figure, whose docstring is the title.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from itertools import pairwise
@@ -92,12 +92,11 @@ def reproduce(
     if name == _WITHOUT_LOG:
         if log is not None or users is not None or values is not None:
             raise BadParameter("name", name, allowed="given alone: the table is about labelled queries of the package")
-        return build(Runs(Material(notes=()), seed=seed))
+        return build(Runs(notes=(), seed=seed))
     if values is not None and paper != "km":
         raise BadParameter("values", "a table", allowed=f"left out for {name}, which has no use for term values")
     more: dict[str, object] = {"values": values} if paper == "km" else {"corpus": corpus} if paper == "plink" else {}
-    material = module.gather(log, users=users, seed=seed, **more)
-    return build(module.Runs(material, seed=seed))
+    return build(module.gather(log, users=users, seed=seed, **more))
 
 
 def given_or_made_up(log: QueryLog | None, *, like: str, users: int | None, seed: int) -> tuple[QueryLog, str]:
@@ -115,34 +114,22 @@ def without_bots(log: QueryLog) -> tuple[QueryLog, int]:
     return log.with_frame(people), removed["bot_users"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material:
-    """What the figures of a paper are measured on, with notes that every table repeats."""
-
-    notes: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        # Privacy: users and texts stay out of it.
-        return "Material(...)"
-
-
-M = TypeVar("M", bound=Material)
 S = TypeVar("S", bound=Hashable)
 F = TypeVar("F")
 H = TypeVar("H", bound=Hashable)
 
 
-class Runs(Generic[M, S, F]):
-    """The runs of a paper's settings on one material; each setting is run once, however often it is asked for."""
+# Privacy: without a repr of its own, none shows users and texts.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(Generic[S, F]):
+    """The runs of a paper's settings on one log; each setting is run once, however often it is asked for.
 
-    def __init__(self, material: M, *, seed: int) -> None:
-        self.material, self.seed = material, seed
-        self._found: dict[S, F] = {}
+    The notes hold for all tables of these runs.
+    """
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What holds for all tables of these runs."""
-        return self.material.notes
+    notes: tuple[str, ...]
+    seed: int
+    _found: dict[S, F] = field(default_factory=dict, init=False)
 
     def make(self, settings: Iterable[S]) -> list[F]:
         """Run the settings that were not run before, and return what each came to."""
@@ -176,7 +163,7 @@ class Content(NamedTuple):
     notes: Iterable[str]
 
 
-R = TypeVar("R", bound=Runs[Any, Any, Any])
+R = TypeVar("R", bound=Runs[Any, Any])
 
 
 def table(build: Callable[[R], Content]) -> Callable[[R], Table]:

@@ -11,7 +11,7 @@ from queryveil.papers._kdelta_runs import DELTA, PER_ROW, PER_USER, TOTAL, K, Ru
 from queryveil.papers.driver import DRAWN_NOTE, OURS, THEIRS, Cells, Content, at_each, claim, table, trend
 from queryveil.rng import generator
 
-__all__ = ["Runs", "fig1", "fig2", "gather"]
+__all__ = ["fig1", "fig2", "gather"]
 
 KS = (2, 5, 10, 15, 20)
 DELTAS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -55,7 +55,7 @@ def fig1(runs: Runs) -> Content:
             VARIANTS_NOTE,
             TREND_NOTE,
             DRAWN_NOTE + f"; nor does it say which k and delta the other panels have, {K} and {DELTA} are ours",
-            *_left_out(len(runs.material.sizes), users[Variant.ROUNDED], what="samples"),
+            *_left_out(len(runs.sizes), users[Variant.ROUNDED], what="samples"),
             *_left_out(len(KS), ks[Variant.ROUNDED], what="values of k"),
             *_left_out(len(DELTAS), deltas[Variant.ROUNDED], what="values of delta"),
             *_notes_by_users(runs, users),
@@ -165,7 +165,7 @@ def fig2(runs: Runs) -> Content:
     users = {str(variant): runs.by_size(variant) for variant in Variant}
     paper = users[Variant.ROUNDED]
     sizes = [runs.n_users(run) for run in paper]
-    logs = {size: [log.sample(size) for log in runs.material.logs] for size in sizes}
+    logs = {size: [log.sample(size) for log in runs.logs] for size in sizes}
     away, best_away = (
         [mean_nearness(logs[runs.n_users(run)], run=run, seed=runs.seed) for run in users[variant]]
         for variant in (Variant.EXACT, Variant.BEST)
@@ -187,7 +187,7 @@ def fig2(runs: Runs) -> Content:
             TREND_NOTE,
             DRAWN_NOTE + f"; {queries} and {urls} of 50 at {THEIR_USERS:,} users are the only "
             f"figures there; nor does it say at which k and delta, {K} and {DELTA} are ours",
-            *_left_out(len(runs.material.sizes), paper, what="samples"),
+            *_left_out(len(runs.sizes), paper, what="samples"),
             *_claims_by_users(runs, paper, sizes, away),
         ),
     )
@@ -210,7 +210,7 @@ def _group_rows(runs: Runs, settings: list[Run], sizes: list[int]) -> Iterator[C
 def _measurable(runs: Runs) -> dict[str, str]:
     """Return the figures of panels (b) and (c) that the log has something for, and which way the paper's go."""
     ways = dict.fromkeys(LOST, "falls") | dict.fromkeys(THEIR_TOP, "rises")
-    return {figure: way for figure, way in ways.items() if runs.material.has_urls or "URLs" not in figure}
+    return {figure: way for figure, way in ways.items() if runs.has_urls or "URLs" not in figure}
 
 
 def _panel(runs: Runs, figure: str, users: dict[str, list[Run]], sizes: list[int]) -> Iterator[Cells]:
@@ -232,7 +232,7 @@ def _claims_by_users(runs: Runs, paper: list[Run], sizes: list[int], away: list[
         "groups have k users, and the last ones, fewer than k, join the nearest group: so there are as many groups as "
         "users over k, and the paper's groups of fewer, which would break its promise, have nothing beside them here"
     )
-    if not runs.material.has_urls:
+    if not runs.has_urls:
         yield "the log has no clicked URLs, so there is nothing to say of them"
     ways = _measurable(runs)
     for figure, way in ways.items():

@@ -10,7 +10,7 @@ from queryveil.methods import Target
 from queryveil.papers._km_runs import FOCUS, KS, MS, Measure, Run, Runs, differences, dominated, gather
 from queryveil.papers.driver import OURS, THEIRS, Cells, Content, beside, table
 
-__all__ = ["Runs", "fig1", "fig2", "gather", "table3", "table5", "table6", "table7"]
+__all__ = ["fig1", "fig2", "gather", "table3", "table5", "table6", "table7"]
 
 CORRELATIONS: dict[tuple[str, str], tuple[float, float, int]] = {
     ("term frq.", "revenue"): (0.002, 0.326, 64_694),
@@ -101,7 +101,7 @@ def theirs(measure: Measure, *, m: int, k: int) -> float:
 def table3(runs: Runs) -> Content:
     """Burghardt et al., table 3: Pearson correlations of a term's frequency and values."""
     # Paper: the terms are those that the marketing site knows, so all variables are null elsewhere.
-    listed = runs.material.terms.filter(pl.col("bid").is_not_null())
+    listed = runs.terms.filter(pl.col("bid").is_not_null())
     variables = {
         "term frq.": listed["frequency"].cast(pl.Float64),
         "user frq.": listed["users"].cast(pl.Float64),
@@ -171,7 +171,7 @@ def table5(runs: Runs) -> Content:
             "'restored' is ours with restore on, as `Km` runs unless told otherwise; the paper has no such step",
             "dist. terms: the most that any target function keeps (restored: any of the six with a column)",
             PRINTED_NOTE,
-            *dominated(runs.material),
+            *dominated(runs),
             _best_for_its_focus(runs),
             _effect_of_m(runs),
             *_other_way_with_m(runs),
@@ -253,7 +253,7 @@ def table7(runs: Runs) -> Content:
         for i, measure in enumerate(ADVERTISING)
     ]
     largest = "largest difference of best and worst target function, theirs and ours: " + "; ".join(parts)
-    return _differences(runs, ADVERTISING, TABLE7, [*dominated(runs.material), largest])
+    return _differences(runs, ADVERTISING, TABLE7, [*dominated(runs), largest])
 
 
 def _largest(runs: Runs, measure: Measure, against: str) -> float:

@@ -37,16 +37,8 @@ N_GROUPINGS = 3
 SIGNIFICANT, CLOSE = 1.1, 0.75
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Material(driver.Material):
-    """Profiles, and an index to search."""
-
-    profiles: Profiles
-    index: SearchIndex
-
-
-def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, seed: int) -> Material:
-    """Return the users with the most terms, cut to the paper's size, of a log or of one made up; index the corpus."""
+def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, seed: int) -> "Runs":
+    """Take the users with the most terms, cut to the paper's size, of a log or of one made up; index the corpus."""
     index = SearchIndex.of(corpus)
     log, origin = driver.given_or_made_up(log, like="aol", users=LOG_USERS if users is None else users, seed=seed)
     n_users = log.n_users
@@ -59,9 +51,11 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
     # How many terms two users share decides what groups can be.
     holders = profiles.frame.explode("terms", "weights").group_by("terms").len()["len"].cast(pl.Float64)
     shared = float((holders * (holders - 1) / 2).sum()) / (profiles.n_users * (profiles.n_users - 1) / 2)
-    return Material(
+    search = PersonalisedSearch(profiles, index=index, seed=seed)
+    return Runs(
+        seed=seed,
         profiles=profiles,
-        index=index,
+        search=search,
         notes=(
             f"{origin}: of its {n_users:,} users the {profiles.n_users:,} with the most terms that WordNet knows, at "
             f"most {TERMS} of these drawn at random, {profiles.n_entries / profiles.n_users:.1f} on average "
@@ -69,6 +63,9 @@ def gather(log: QueryLog | None, *, users: int | None, corpus: Corpus | None, se
             f"the profiles have {len(holders):,} distinct terms, and two users share {shared:.1f} on average; "
             "the more they share, the better one profile stands in for another",
             f"the corpus: {searched}, {index.n_documents:,} documents",
+            f"{search.n_queries:,} queries of {search.n_users:,} users, of their own terms, as many words "
+            f"as it takes to find {N_RESULTS} documents; the first {N_RELEVANT} by the user's own profile are relevant",
+            f"every figure is the mean over {N_GROUPINGS} groupings, which begin with different users",
         ),
     )
 
@@ -121,22 +118,12 @@ the precision of its groupings lies apart.
 """
 
 
-class Runs(driver.Runs[Material, Run, Figures]):
-    """What each grouping came to."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Runs(driver.Runs[Run, Figures]):
+    """What each grouping of the profiles came to."""
 
-    def __init__(self, material: Material, *, seed: int) -> None:
-        super().__init__(material, seed=seed)
-        self._search = PersonalisedSearch(material.profiles, index=material.index, seed=seed)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What holds for all figures of these runs."""
-        return (
-            *self.material.notes,
-            f"{self._search.n_queries:,} queries of {self._search.n_users:,} users, of their own terms, as many words "
-            f"as it takes to find {N_RESULTS} documents; the first {N_RELEVANT} by the user's own profile are relevant",
-            f"every figure is the mean over {N_GROUPINGS} groupings, which begin with different users",
-        )
+    profiles: Profiles
+    search: PersonalisedSearch
 
     def with_strict(self, settings: Iterable[Run]) -> dict[str, list[Figures]]:
         """Return what each setting came to, as in the paper and with the strict promise."""
@@ -150,17 +137,16 @@ class Runs(driver.Runs[Material, Run, Figures]):
         return joined | {"spread": max(figures["precision"]) - min(figures["precision"])}
 
     def _grouping(self, run: Run, *, seed: int) -> Figures:
-        profiles = self.material.profiles
-        grouping = Plink(p=run.p, a=run.a, strict=run.strict, seed=seed).group(profiles)
-        found = self._search.measure(grouping.release.groups, membership=grouping.membership)
-        dealt, membership = by_chance(profiles, membership=grouping.membership, rng=generator(seed))
+        grouping = Plink(p=run.p, a=run.a, strict=run.strict, seed=seed).group(self.profiles)
+        found = self.search.measure(grouping.release.groups, membership=grouping.membership)
+        dealt, membership = by_chance(self.profiles, membership=grouping.membership, rng=generator(seed))
         manifest = grouping.release.manifest
         measured = ("average_group_size", "average_linkability", "largest_linkability", "largest_share")
         return {name: manifest.measures[name] for name in measured} | {
             "without_profile": found.without_profile,
-            "by_chance": self._search.measure(dealt, membership=membership).group_profile,
+            "by_chance": self.search.measure(dealt, membership=membership).group_profile,
             "precision": found.group_profile,
-            "dropped": manifest.removed["term_occurrences_dropped"] / max(1, profiles.n_entries),
+            "dropped": manifest.removed["term_occurrences_dropped"] / max(1, self.profiles.n_entries),
         }
 
 

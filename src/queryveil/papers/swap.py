@@ -7,11 +7,11 @@ import polars as pl
 
 from queryveil.papers import driver
 from queryveil.papers._swap_costs import fig4, fig8, table2, table3
-from queryveil.papers._swap_runs import Runs, fig5, fig6, fig7, gather
+from queryveil.papers._swap_runs import fig5, fig6, fig7, gather
 from queryveil.papers.driver import OURS, THEIRS, Content, claim
 from queryveil.text.classifier import CATEGORIES, Classifier, Kind
 
-__all__ = ["Runs", "fig4", "fig5", "fig6", "fig7", "fig8", "gather", "table2", "table3", "table4"]
+__all__ = ["fig4", "fig5", "fig6", "fig7", "fig8", "gather", "table2", "table3", "table4"]
 
 # Paper: table 4 and section 4.5, in %.
 THEIR_SHARES = (
@@ -23,7 +23,7 @@ RIGHT, COVERED = "all, right", "all, with a category"
 
 
 @driver.table
-def table4(_runs: driver.Runs[Any, Any, Any]) -> Content:
+def table4(_runs: driver.Runs[Any, Any]) -> Content:
     """Pàmies-Estrems et al., table 4: queries that get a right category, in %."""
     labelled = read_labelled()
     found = {kind: judged(labelled, kind=kind) for kind in (Kind.PAPER, Kind.EVIDENCE)}
