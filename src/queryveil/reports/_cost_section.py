@@ -1,7 +1,6 @@
 """The sections on cost: how much is left, what the release is still good for, and what was removed or changed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from queryveil.html_tables import number, percent
 from queryveil.release import Manifest, sizes
@@ -46,30 +45,6 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """One kind of edit in plain words, its number, and whether it counts removed rows."""
-
-    label: str
-    n: int
-    is_rows: bool = False
-
-
-def removed(manifest: Manifest) -> tuple[Edit, ...]:
-    """Return what was removed, rows first and the most frequent kind first; kinds that did not occur are left out."""
-    found = [
-        Edit(label=in_words(name), n=n, is_rows="rows" in name and name != "bad_rows_skipped")
-        for name, n in manifest.removed.items()
-        if n and not name.startswith(("identifiers_by_", "identifiers_of_"))
-    ]
-    return tuple(sorted(found, key=lambda edit: (not edit.is_rows, -edit.n if edit.is_rows else 0)))
-
-
-def changed(manifest: Manifest) -> tuple[Edit, ...]:
-    """Return what was changed and not removed."""
-    return tuple(Edit(label=in_words(name), n=n) for name, n in manifest.changed.items() if n)
-
-
 def in_words(name: str) -> str:
     """Return a name of the manifest's `removed` or `changed` in plain words.
 
@@ -95,20 +70,22 @@ _NOT_TOLD = (
 
 
 def cost_section(report: Report) -> list[Block]:
-    """Return counts and utility measures of the release, and how frequencies changed."""
     measures, curves = report.measures, report.curves
     found = [Paragraph(report.why_no_measures)] if measures is None else _families(measures)
     return [_counts(report), *found, *([] if curves is None else [_curves(curves)])]
 
 
 def edits_section(report: Report) -> list[Block]:
-    """Return what was removed and changed, by kind."""
     manifest = report.manifest
     if manifest.promise.is_noisy:
         return [Paragraph(_NOT_TOLD), _noise(manifest)]
-    gone, edits = removed(manifest), changed(manifest)
-    rows = [edit for edit in gone if edit.is_rows]
-    others = [edit for edit in gone if not edit.is_rows]
+    rows: list[tuple[str, int]] = []
+    others: list[tuple[str, int]] = []
+    for name, n in manifest.removed.items():
+        if n and not name.startswith(("identifiers_by_", "identifiers_of_")):
+            (rows if "rows" in name and name != "bad_rows_skipped" else others).append((in_words(name), n))
+    rows.sort(key=lambda edit: -edit[1])
+    edits = [(in_words(name), n) for name, n in manifest.changed.items() if n]
     blocks: list[Block] = []
     if rows:
         whole = manifest.counts.n_rows_before
@@ -116,10 +93,7 @@ def edits_section(report: Report) -> list[Block]:
         chart = bar_chart(
             title=title,
             description=f"By why they are gone, of {whole:,} rows in the original.",
-            bars=[
-                Bar(label=edit.label, value=edit.n, note=f"({percent(edit.n / whole)})" if whole else "")
-                for edit in rows
-            ],
+            bars=[Bar(label=label, value=n, note=f"({percent(n / whole)})" if whole else "") for label, n in rows],
         )
         blocks.append(Picture(svg=chart, instead=_table(title, rows)))
     if others:
@@ -129,8 +103,8 @@ def edits_section(report: Report) -> list[Block]:
     return blocks or [Paragraph("Nothing was removed or changed but the columns.")]
 
 
-def _table(caption: str, edits: Iterable[Edit]) -> Table:
-    return Table(columns=("what", "how many"), rows=tuple((edit.label, edit.n) for edit in edits), caption=caption)
+def _table(caption: str, edits: Sequence[tuple[str, int]]) -> Table:
+    return Table(columns=("what", "how many"), rows=tuple(edits), caption=caption)
 
 
 def size_figures(report: Report) -> tuple[Figure, ...]:

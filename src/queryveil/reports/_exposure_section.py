@@ -91,7 +91,6 @@ def _interval(found: Exposure | Surest) -> str:
 
 
 def exposure_section(report: Report) -> list[Block]:
-    """Return the share that each attacker found, before and after."""
     if report.attacks is None:
         return [Paragraph(report.why_no_attacks)]
     attempts = report.attacks.attempts
@@ -211,9 +210,9 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
         if before is not None and before.n_targets:
             was += f" ({_interval(before)})"
         sought, chance = f"{after.n_targets:,} {after.what}", percent(after.chance_share)
-        sure = (
-            ("", "") if surest is None else (f"{percent(surest.share)} ({_interval(surest)})", f"{surest.n_certain:,}")
-        )
+        sure = ("", "")
+        if surest is not None:
+            sure = (f"{percent(surest.share)} ({_interval(surest)})", f"{surest.n_certain:,}")
         rows.append((attacker(after), after.knows, sought, was, share(after), _interval(after), chance, *sure))
     return Table(columns=_COLUMNS, rows=tuple(rows), caption=caption)
 

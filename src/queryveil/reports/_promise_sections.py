@@ -10,7 +10,6 @@ from queryveil.reports.value import Report, State
 
 
 def promise_section(report: Report) -> list[Block]:
-    """Return the promise in plain words and as the definition of its paper."""
     promise = report.manifest.promise
     blocks: list[Block] = [Paragraph(promise.in_words())]
     source = source_of(promise, method=report.manifest.method, noise=report.manifest.noise)
@@ -22,7 +21,6 @@ def promise_section(report: Report) -> list[Block]:
 
 
 def limits_section(report: Report) -> list[Block]:
-    """Return what the promise does not cover."""
     law = "Whether this makes the release anonymous under a law is a judgement for which these are the facts."
     return [Bullets(report.manifest.promise.not_promised()), Paragraph(law, kind="note")]
 
@@ -118,7 +116,6 @@ _WHOEVER = (
 
 
 def checking_section(report: Report) -> list[Block]:
-    """Return the commands that repeat what this report says, and what it was made with."""
     manifest, folder = report.manifest, quote(report.folder)
     versions = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     blocks: list[Block] = []
@@ -146,7 +143,6 @@ def checking_section(report: Report) -> list[Block]:
 
 
 def glossary_section(_report: Report) -> list[Block]:
-    """Return the words of the report with their meaning."""
     return [Table(columns=("word", "meaning"), rows=_GLOSSARY, caption="")]
 
 
@@ -185,20 +181,16 @@ _NOT_COVERED = "released as it is, not covered by the promise"
 
 
 def columns_section(report: Report) -> list[Block]:
-    """Return what each column of the release holds."""
-    rows = tuple(_rows(report.manifest, released=report.columns))
-    return [Table(columns=("column", "in the release"), rows=rows, caption="")]
+    rows = (_noisy_rows if report.manifest.promise.is_noisy else _rows)(report.manifest, released=report.columns)
+    return [Table(columns=("column", "in the release"), rows=tuple(rows), caption="")]
 
 
 def warnings_section(report: Report) -> list[Block]:
-    """Return the warnings of the manifest, if it has any."""
     found = report.manifest.warnings
     return [Bullets(tuple(map(_sentence, found)))] if found else []
 
 
 def _rows(manifest: Manifest, *, released: tuple[str, ...]) -> list[tuple[str, str]]:
-    if manifest.promise.is_noisy:
-        return _noisy_rows(manifest, released=released)
     policy = manifest.columns
     of_release = manifest.method == "swap" and policy.time is not TimeDetail.DROP
     rows = [
