@@ -30,23 +30,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(with_options(experiments.demo))
-app.command("synth")(with_options(logs.synth))
-app.command("inspect")(with_options(logs.inspect))
-app.command("classify")(with_options(logs.classify))
+_PREPARING = (experiments.demo, logs.synth, logs.inspect, logs.classify)
+_LIVE = (service.stream, service.serve, service.profiles)
+_JUDGING = (judging.verify, judging.keygen, judging.sign, judging.attack, judging.measure, judging.report)
+_COMPARING = (experiments.compare, experiments.reproduce, experiments.warm_up)
+for _function in (*_PREPARING, *_LIVE, *_JUDGING, *_COMPARING):
+    app.command(_function.__name__.replace("_", "-"))(with_options(_function))
 app.add_typer(anonymize.app, name="anonymize")
-app.command("stream")(with_options(service.stream))
-app.command("serve")(with_options(service.serve))
-app.command("profiles")(with_options(service.profiles))
-app.command("verify")(with_options(judging.verify))
-app.command("keygen")(judging.keygen)
-app.command("sign")(judging.sign)
-app.command("attack")(with_options(judging.attack))
-app.command("measure")(with_options(judging.measure))
-app.command("report")(with_options(judging.report))
-app.command("compare")(with_options(experiments.compare))
-app.command("reproduce")(with_options(experiments.reproduce))
-app.command("warm-up")(experiments.warm_up)
 
 
 def _print_version(wanted: bool) -> None:
