@@ -41,9 +41,7 @@ def charts() -> list[Html]:
     return [
         paired_bar_chart(title="Pairs", description="Of attackers.", rows=rows),
         line_chart(title="Lines", description="", x_label="words known", y_label="found", lines=found, is_share=True),
-        line_chart(
-            title="Rank", description="", x_label="rank", y_label="times", lines=frequent, log_x=True, log_y=True
-        ),
+        line_chart(title="Rank", description="", x_label="rank", y_label="times", lines=frequent, is_log=True),
         bar_chart(title="Bars", description="Of rows.", bars=bars),
         plane(dots=dots, path=[(0.3, 0.0), (0.7, 0.002)], limit=0.05),
         plane(dots=dots[:5]),

@@ -158,8 +158,7 @@ def _curves(curves: Curves) -> Picture:
             Line(name=before_is, points=curves.before, kind="before"),
             Line(name=after_is, points=curves.after, kind="after"),
         ],
-        log_x=True,
-        log_y=True,
+        is_log=True,
     )
     ranks = dict.fromkeys(rank for rank, _ in (*curves.before, *curves.after) if rank in (1, 10, 100, 1000, 10_000))
     before, after = dict(curves.before), dict(curves.after)

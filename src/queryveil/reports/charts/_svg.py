@@ -25,6 +25,7 @@ LINE_BELOW = LINE + 2
 
 _MOST, _LEAST = 1e300, 1e-300
 """Beyond these, differences and steps are no longer numbers."""
+_LOG_STEPS = 4
 _ROOT_TICKS = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 Point = tuple[float, float]
@@ -209,12 +210,12 @@ def through(values: Iterable[float], *, start: float, end: float) -> Scale:
     return linear(known, start=start, end=end)
 
 
-def logarithmic(values: Iterable[float], *, start: float, end: float, n_ticks: int = 6) -> Scale:
+def logarithmic(values: Iterable[float], *, start: float, end: float) -> Scale:
     """Return an axis where each step is ten times the last; values that are not above 0 have no place there."""
     known = [value for value in values if drawable(value, is_log=True)] or [1.0]
     first, last = floor(log10(min(known)) + 1e-9), ceil(log10(max(known)) - 1e-9)
     last = max(last, first + 1)
-    apart = ceil((last - first) / n_ticks)
+    apart = ceil((last - first) / _LOG_STEPS)
     last = first + apart * ceil((last - first) / apart)
     ticks = tuple(10.0**i for i in range(first, last + 1, apart))
     return Scale(start=start, end=end, ticks=ticks, shape="log")

@@ -34,21 +34,20 @@ def line_chart(
     x_label: str,
     y_label: str,
     lines: Sequence[Line],
-    log_x: bool = False,
-    log_y: bool = False,
+    is_log: bool = False,
     is_share: bool = False,
 ) -> Html:
     """Draw lines, their names in a legend above; if they are shares, y values are written as per cent.
 
-    What has no place on an axis, such as NaN, or 0 on a log axis, is left out.
+    What has no place on an axis, such as NaN, or 0 if the axes are logarithmic, is left out.
     """
     some = []
     for each in lines:
-        points = [(x, y) for x, y in each.points if svg.drawable(x, is_log=log_x) and svg.drawable(y, is_log=log_y)]
+        points = [(x, y) for x, y in each.points if svg.drawable(x, is_log=is_log) and svg.drawable(y, is_log=is_log)]
         some += [replace(each, points=tuple(points))] if points else []
     height, parts = 0.0, list[Html]()
     if some:
-        x, y = _scales(some, log_x=log_x, log_y=log_y, is_share=is_share)
+        x, y = _scales(some, is_log=is_log, is_share=is_share)
         height, parts = svg.axes(x, y, x_label=x_label, y_label=y_label, shares=(False, is_share))
         # What matters most is drawn last, on top.
         for each in sorted(some, key=lambda each: (each.kind == "after", not each.thin)):
@@ -63,16 +62,13 @@ def line_chart(
     )
 
 
-def _scales(lines: Sequence[Line], *, log_x: bool, log_y: bool, is_share: bool) -> tuple[svg.Scale, svg.Scale]:
+def _scales(lines: Sequence[Line], *, is_log: bool, is_share: bool) -> tuple[svg.Scale, svg.Scale]:
     xs, ys = ([point[i] for each in lines for point in each.points] for i in (0, 1))
-    if log_y:
-        y = svg.logarithmic(ys, start=_BOTTOM, end=svg.TOP, n_ticks=4)
-    else:
-        y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0 if is_share else None)
-    left = svg.left_of(y, percent=is_share)
-    if log_x:
-        return svg.logarithmic(xs, start=left, end=svg.RIGHT, n_ticks=4), y
-    return svg.through(xs, start=left, end=svg.RIGHT), y
+    if is_log:
+        y = svg.logarithmic(ys, start=_BOTTOM, end=svg.TOP)
+        return svg.logarithmic(xs, start=svg.left_of(y, percent=is_share), end=svg.RIGHT), y
+    y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0 if is_share else None)
+    return svg.through(xs, start=svg.left_of(y, percent=is_share), end=svg.RIGHT), y
 
 
 def _line(each: Line, x_scale: svg.Scale, y_scale: svg.Scale) -> list[Html]:
