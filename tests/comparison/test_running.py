@@ -18,8 +18,8 @@ from tests.support.waiting import patience, until
 import queryveil
 from queryveil import progress
 from queryveil.attacks.attacker import Person
-from queryveil.comparison import Judged, Plan, Run, compare, plan_of
-from queryveil.comparison.judged import Ground
+from queryveil.comparison import Plan, Run, compare, plan_of
+from queryveil.comparison.judged import Ground, Judged
 from queryveil.comparison.running import judge_in_processes
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter

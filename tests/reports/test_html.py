@@ -18,9 +18,10 @@ from queryveil.guarantees import (
     SwapAnonymity,
     TransactionAnonymity,
 )
-from queryveil.reports import Judgement, State, in_short, render_html, report
+from queryveil.reports import State, in_short, render_html, report
 from queryveil.reports._definitions import source_of
 from queryveil.reports._exposure_section import one_per_kind
+from queryveil.reports.value import Judgement
 
 VOID = {"meta", "link", "br", "hr", "img"}
 

@@ -101,12 +101,13 @@ class Attackers:
     def read(self, reading: options.Reading, release: queryveil.Release) -> dict[str, Any]:
         """Return the arguments of `attack` and `report`, with the files read, and what makes such a release again."""
         from queryveil.attacks import read_people
-        from queryveil.comparison import remake_of
+        from queryveil.comparison import method_of
 
+        method = method_of(release.manifest)
         return {
             "public": None if self.public is None else reading.read(self.public),
             "people": () if self.people is None else read_people(self.people),
-            "remake": remake_of(release.manifest),
+            "remake": None if method is None else method.anonymize,
             "n_targets": self.targets,
             "seed": self.seed,
         }
@@ -247,7 +248,8 @@ def report(
     from queryveil.checks.whole import REPORTS
     from queryveil.release import MANIFEST
 
-    kind = reports.report_format("json" if as_json else report_format)
+    kind = "json" if as_json else report_format
+    reports.check_report_format(kind)
     goes_out = output == "-" or (as_json and output is None)
     with progress_bar():
         release = queryveil.read_release(folder)

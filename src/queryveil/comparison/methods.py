@@ -1,7 +1,7 @@
 """Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -105,24 +105,18 @@ def settings_of(name: str) -> dict[str, Setting]:
     return own | (_COLUMNS if any(field.name == "columns" for field in fields(kind)) else {})
 
 
-def method_of(manifest: Manifest) -> Method | str:
-    """Rebuild the method that made a release, or say in half a sentence why that cannot be done.
+def method_of(manifest: Manifest) -> Method | None:
+    """Rebuild the method that made a release; None if that cannot be done.
 
     Its user ids are kept, since whoever runs a method again wants to know who is who.
     """
     name, parameters = manifest.method, dict(manifest.parameters)
-    if name not in METHODS:
-        return "it was made by a method that is not known here"
-    obstacles = {
-        "of a stream": getattr(manifest.promise, "remembered", None) is not None,
-        "with a taxonomy of your own": parameters.get("taxonomy") == "own",
-        "with a classifier of your own": parameters.get("classifier") == "own tables",
-        "with a table of term values": parameters.get("target") in _PRICED,
-        "of profiles, not of a log": parameters.get("weights") == "given",
-    }
-    for how, applies in obstacles.items():
-        if applies:
-            return f"it was made {how}"
+    # What a manifest only names nobody else has: tables, a taxonomy, profiles.
+    own = (("taxonomy", "own"), ("classifier", "own tables"), ("weights", "given"))
+    is_own = parameters.get("target") in _PRICED or any(parameters.get(each) == value for each, value in own)
+    is_of_stream = getattr(manifest.promise, "remembered", None) is not None
+    if name not in METHODS or is_own or is_of_stream:
+        return None
     known = settings_of(name)
     # Counts tell all that sessions made up from them do; that terms are items is a matter of the log.
     left_out = ("synthesized", "items", *(["taxonomy"] if parameters.get("taxonomy") is None else []))
@@ -132,13 +126,8 @@ def method_of(manifest: Manifest) -> Method | str:
     try:
         return build_method(name, parameters)
     except QueryveilError:
-        return "its manifest names settings that this version does not know"
-
-
-def remake_of(manifest: Manifest) -> Callable[[QueryLog], Release] | None:
-    """Return what makes such a release of another log; None if that cannot be done."""
-    method = method_of(manifest)
-    return None if isinstance(method, str) else method.anonymize
+        # Another version may name other settings.
+        return None
 
 
 def command(name: str, settings: Mapping[str, PlanValue]) -> str:

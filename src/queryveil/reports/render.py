@@ -6,9 +6,8 @@ A page is one HTML file that asks for nothing else, in light, dark, narrow and p
 import os
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -146,7 +145,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def render_markdown(report: Report) -> str:
-    """Return a report as Markdown."""
     document = document_of(report)
     figures = [
         f"- {escape_markdown(one.label)}: **{escape_markdown(one.value)}**"
@@ -200,31 +198,23 @@ def _table_markdown(block: Table) -> list[str]:
     return [*caption, "", *(f"| {' | '.join(line)} |" for line in lines)]
 
 
-class ReportFormat(StrEnum):
-    """The formats of a report; the names are those of file endings."""
-
-    HTML = "html"
-    MD = "md"
-    JSON = "json"
+def _render_json(report: Report) -> str:
+    return msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=2).decode() + "\n"
 
 
-def render(report: Report, *, format: ReportFormat | str = ReportFormat.HTML) -> str:  # noqa: A002 - as read_log has it
-    """Write a report as HTML, Markdown or JSON."""
-    match report_format(format):
-        case ReportFormat.HTML:
-            return render_html(report)
-        case ReportFormat.MD:
-            return render_markdown(report)
-        case ReportFormat.JSON:
-            return msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=2).decode() + "\n"
+_FORMATS: dict[str, Callable[[Report], str]] = {"html": render_html, "md": render_markdown, "json": _render_json}
+"""What writes a report, by the ending of its file."""
 
 
-def report_format(name: str) -> ReportFormat:
-    """Return a format by its name."""
-    try:
-        return ReportFormat(name)
-    except ValueError:
-        raise BadParameter("format", name, allowed="html, md or json") from None
+def render(report: Report, *, format: str = "html") -> str:  # noqa: A002 - as read_log has it
+    """Write a report as HTML, Markdown (md) or JSON."""
+    check_report_format(format)
+    return _FORMATS[format](report)
+
+
+def check_report_format(name: str) -> None:
+    if name not in _FORMATS:
+        raise BadParameter("format", name, allowed="html, md or json")
 
 
 def check_report_target(path: Path, *, force: bool) -> None:
