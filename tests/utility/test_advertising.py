@@ -8,7 +8,7 @@ from tests.support.releases import released
 
 from queryveil.errors import BadInput
 from queryveil.methods import Clump, Km, Plink, Target
-from queryveil.papers._km_runs import FOCUS, Measure, Runs, gather
+from queryveil.papers._km_runs import FOCUS, Measure, gather
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.synthesis import synthesize
 from queryveil.synthesis.values import term_values
@@ -47,7 +47,7 @@ def test_the_example_of_the_paper_is_worth_what_it_says(after: list[str], worth:
 def test_a_release_of_km_keeps_what_the_tables_of_the_paper_count() -> None:
     log = synthesize(users=300, seed=4).log
     table = term_values(log, seed=4)
-    outcomes = Runs(gather(log, users=None, values=table, seed=4), seed=4)
+    outcomes = gather(log, users=None, values=table, seed=4)
     settings = {"k": 5, "m": 2, "restore": False, "bot_threshold": None, "seed": 4}
     release = Km(target=Target.BID, values=table, columns=ColumnPolicy(ids=Ids.KEEP), **settings).anonymize(log)  # type: ignore[arg-type]
     found = measure(log, release, values=table)

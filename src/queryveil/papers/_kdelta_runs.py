@@ -34,7 +34,6 @@ class Ordered:
     users: pl.Series
 
     def sample(self, n_users: int) -> QueryLog:
-        """Return the log of the first users."""
         if n_users >= len(self.users):
             return self.log
         chosen = self.users.head(n_users)
@@ -149,11 +148,9 @@ class Runs(driver.Runs[Run, tuple[Figures, ...]]):
         return self.possible(Run(variant=variant, size=size, min_cluster_users=min_cluster_users) for size in sizes)
 
     def n_users(self, run: Run) -> int:
-        """Return the size of the samples of a run."""
         return run.size or self.sizes[-1]
 
     def mean(self, run: Run, figure: str) -> float:
-        """Return the mean of a figure over the logs."""
         return fmean(found[figure] for found in self.found(run))
 
     def spread(self, runs: Iterable[Run], figure: str) -> float:
@@ -162,11 +159,9 @@ class Runs(driver.Runs[Run, tuple[Figures, ...]]):
         return max(max(found) - min(found) for found in by_run)
 
     def curve(self, runs: Iterable[Run], figure: str) -> list[float]:
-        """Return the mean of a figure for runs one after the other."""
         return [self.mean(run, figure) for run in runs]
 
     def says(self, runs: Iterable[Run], names: Iterable[object], figure: str, *, digits: int) -> str:
-        """Write the mean of a figure for runs one after the other."""
         return driver.at_each(names, self.curve(runs, figure), digits=digits)
 
     def change(self, runs: list[Run], figure: str) -> str:

@@ -105,7 +105,6 @@ class Runs(driver.Runs[Run, dict[Measure, float]]):
     terms: pl.DataFrame
 
     def kept(self, measure: Measure, *, target: Target, m: int, k: int, restore: bool = False) -> float:
-        """Return what a run keeps, in per cent of the original."""
         return self.found(Run(target=target, m=m, k=k, restore=restore))[measure]
 
     def best(self, measure: Measure, *, m: int, k: int, restore: bool = False) -> float:

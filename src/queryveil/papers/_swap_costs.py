@@ -82,7 +82,6 @@ def anonymize(rows: pl.DataFrame, *, k: int = K, seed: int = 0) -> Iterator[pl.D
 
 
 def count(rows: pl.DataFrame) -> None:
-    """Count for profiles, batch by batch."""
     for batch in rows.iter_slices(BATCH):
         increments(batch)
 

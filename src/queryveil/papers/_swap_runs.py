@@ -39,6 +39,8 @@ ORDER_NOTE = (
 THEIR_BEST = 1.89
 NO_RULE, PRINTED = "A(NR), as printed", "A, as printed"
 BEST, CHANCE = "the best de-anonymizer", "blind chance"
+TWO, AS_K = "2", "k"
+"""How many distinct users a pool must have: 2 as in the paper, or k, which is our default."""
 ATTACKERS: tuple[type[Rebuilding], ...] = (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
 # Our limits for what the paper says without a figure.
 SLIGHTLY, ALIKE = 2, 1.25
@@ -78,13 +80,6 @@ def gather(log: QueryLog | None, *, users: int | None, seed: int) -> "Runs":
             "rest was thrown away there; here they have a pool of their own)",
         ),
     )
-
-
-class Distinct(StrEnum):
-    """How many distinct users a pool must have: 2 as in the paper, or k, which is our default."""
-
-    TWO = "2"
-    K = "k"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +140,13 @@ class Runs(driver.Runs[Run, Attacked]):
         """The order of rows where only one is measured: by time, if the log has times."""
         return next(iter(self.events))
 
-    def attacks(self) -> dict[tuple[Distinct, Order], list[Attacked]]:
+    def attacks(self) -> dict[tuple[str, Order], list[Attacked]]:
         """Attack the releases of figures 6 and 7: with each k, by the users a pool must have and the order of rows."""
         return self.make_rows(
             {
-                (distinct, order): [Run(k=k, l=2 if distinct is Distinct.TWO else k, order=order) for k in KS]
+                (distinct, order): [Run(k=k, l=2 if distinct == TWO else k, order=order) for k in KS]
                 for order in self.events
-                for distinct in Distinct
+                for distinct in (TWO, AS_K)
             }
         )
 
@@ -243,14 +238,18 @@ def fig5(runs: Runs) -> Content:
 @driver.table
 def fig6(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 6: matching rows in % of the original."""
-    orders, attacks = tuple(runs.events), runs.attacks()
-    printed = {(name, order): _as_printed(runs, name, order) for order in orders for name in (NO_RULE, PRINTED)}
-    without, with_rule = ([printed[name, order] for order in orders] for name in (NO_RULE, PRINTED))
+    attacks = runs.attacks()
+    without, with_rule = dict[Order, list[float]](), dict[Order, list[float]]()
+    for order in runs.events:
+        for name, by_order in ((NO_RULE, without), (PRINTED, with_rule)):
+            step(f"{name}, order {order}")
+            shares = (runs.printed(k=k, order=order, grows=name == PRINTED).share for k in KS)
+            by_order[order] = [round(100 * share, 2) for share in shares]
+    least, most = min(map(min, without.values())), max(map(max, with_rule.values()))
     n_matching = sum(each.as_released.n_found for found in attacks.values() for each in found)
 
-    def at_ks(by_order: list[list[float]]) -> str:
-        found = zip(orders, by_order, strict=True)
-        return "; ".join(f"{at_each(AT_KS, row, digits=2)}, order {order}" for order, row in found)
+    def at_ks(by_order: Mapping[Order, list[float]]) -> str:
+        return "; ".join(f"{at_each(AT_KS, row, digits=2)}, order {order}" for order, row in by_order.items())
 
     return Content(
         columns=("log", "l", "order", "whose", *AT_KS),
@@ -258,7 +257,11 @@ def fig6(runs: Runs) -> Content:
             theirs_row(NO_RULE, None, None, n=len(KS)),
             (PRINTED, None, None, THEIRS, *(0,) * len(KS)),
             (BEST, None, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)),
-            *((name, None, order, OURS, *row) for (name, order), row in printed.items()),
+            *(
+                (name, None, order, OURS, *by_order[order])
+                for order in runs.events
+                for name, by_order in ((NO_RULE, without), (PRINTED, with_rule))
+            ),
             *(
                 ours_row(head, *setting, figures=(each.percents[name] for each in found), digits=2)
                 for head, name in (("A, ours", "as released"), (BEST, BEST), (CHANCE, CHANCE))
@@ -269,21 +272,13 @@ def fig6(runs: Runs) -> Content:
             ORDER_NOTE,
             "a row matches if the same user has the same query in the original; rows count as often as both have them",
             DRAWN_NOTE + "; 1.89 % is for its lowest k, which it does not name",
-            claim("without the rule for pools of one user, rows leave unchanged", holds=min(map(min, without)) > 0)
-            + at_ks(without),
-            claim("with the rule, no row matches", holds=max(map(max, with_rule)) == 0)
+            claim("without the rule for pools of one user, rows leave unchanged", holds=least > 0) + at_ks(without),
+            claim("with the rule, no row matches", holds=most == 0)
             + at_ks(with_rule)
             + "; the rule as printed keeps nobody from drawing a query of their own, ours does: "
             f"{n_matching} rows match",
         ),
     )
-
-
-def _as_printed(runs: Runs, name: str, order: Order) -> list[float]:
-    """Return the matching rows of the algorithm as it is printed for each k, in %."""
-    step(f"{name}, order {order}")
-    shares = (runs.printed(k=k, order=order, grows=name == PRINTED).share for k in KS)
-    return [round(100 * share, 2) for share in shares]
 
 
 @driver.table
@@ -294,7 +289,7 @@ def fig7(runs: Runs) -> Content:
     return Content(
         columns=("attacker", "l", "order", "whose", *AT_KS),
         rows=(
-            *((name, Distinct.TWO, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)) for name in theirs),
+            *((name, TWO, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)) for name in theirs),
             *(
                 ours_row(name, *setting, figures=(each.percents[name] for each in found), digits=2)
                 for setting, found in attacks.items()
@@ -325,7 +320,7 @@ def _claims_of_attacks(runs: Runs) -> Iterator[str]:
             claim(f"all of them perform in a similar way (l={distinct}, order {order})", holds=most <= ALIKE)
             + f"the best finds up to {most:.2f} times what the worst does; {ALIKE} is our limit"
         )
-    lowest = [found[0] for (distinct, _), found in attacks.items() if distinct is Distinct.TWO]
+    lowest = [found[0] for (distinct, _), found in attacks.items() if distinct == TWO]
     yield claim(
         f"at most {THEIR_BEST} % are recovered at the lowest k",
         holds=all(each.percents[BEST] <= THEIR_BEST for each in lowest),

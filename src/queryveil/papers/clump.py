@@ -119,7 +119,6 @@ class Runs(driver.Runs[Run, tuple[Cost, float]]):
         return {method: [Run(method=method, k=K, size=size) for size in sizes] for method in methods}
 
     def curves(self, measure: str, rows: Mapping[Method, list[Run]] = BY_K) -> Curves:
-        """Return one measure of each run."""
         return {
             method: tuple(getattr(cost, measure) for cost, _ in found) for method, found in self.make_rows(rows).items()
         }

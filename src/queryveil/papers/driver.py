@@ -27,7 +27,6 @@ _TABLES = {
     "plink": ("fig2", "fig3", "fig4", "fig5", "fig6"),
     "swap": ("table2", "table3", "fig4", "fig5", "fig6", "fig7", "fig8", "table4"),
 }
-_WITHOUT_LOG = "swap-table4"
 
 NAMES = tuple(f"{paper}-{table}" for paper, tables in _TABLES.items() for table in tables)
 """The tables and figures that can be reproduced."""
@@ -89,7 +88,7 @@ def reproduce(
         raise BadParameter("corpus", "one", allowed=f"left out for {name}, which searches nothing")
     module = import_module(f"queryveil.papers.{paper}")
     build: Callable[..., Table] = getattr(module, function)
-    if name == _WITHOUT_LOG:
+    if name == "swap-table4":
         if log is not None or users is not None or values is not None:
             raise BadParameter("name", name, allowed="given alone: the table is about labelled queries of the package")
         return build(Runs(notes=(), seed=seed))
@@ -148,7 +147,6 @@ class Runs(Generic[S, F]):
         return {name: self.make(row) for name, row in rows.items()}
 
     def found(self, setting: S) -> F:
-        """Return what a setting came to."""
         return self.make([setting])[0]
 
     def _run(self, setting: S) -> F:

@@ -93,7 +93,6 @@ COLUMNS_NOTE = (
 
 
 def theirs(measure: Measure, *, m: int, k: int) -> float:
-    """Return the paper's figure of table 5."""
     return KEPT[m, k][list(Measure).index(measure)]
 
 

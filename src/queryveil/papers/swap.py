@@ -66,7 +66,6 @@ def read_labelled() -> pl.DataFrame:
 
 
 def judged(labelled: pl.DataFrame, *, kind: Kind) -> dict[str, float]:
-    """Return the percentages of right answers."""
     found = Classifier(kind=kind).classify(labelled["query"])
     table = labelled.with_columns(right=found.names == labelled["category"], has=pl.Series(found.category >= 0))
     by_category = table.group_by("category").agg(100 * pl.col("right").mean()).rows()
