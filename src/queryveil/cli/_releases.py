@@ -111,7 +111,6 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
 
 
 def _noise(manifest: Manifest) -> dict[str, str]:
-    """Return the noise of each round, and from which counts on queries were released."""
     return {
         f"noise {number}, {part.what}": f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} "
         f"and more leave (epsilon {part.epsilon:.4g}, delta {part.delta:.4g})"

@@ -128,7 +128,6 @@ def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, 
 
 
 def _shares(rows: pl.DataFrame) -> dict[str, float]:
-    """Return the share of each category that occurs, in the order of their list."""
     from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED
 
     counts = dict(rows["category"].value_counts().iter_rows())

@@ -107,7 +107,6 @@ class Reading:
         return self.read(source)
 
     def read_original(self, source: str, release: queryveil.Release) -> queryveil.QueryLog | queryveil.Profiles:
-        """Read what a release was made from."""
         return self.read_people(source) if release.promise.is_of_profiles else self.read(source)
 
     def read_on(self, spark: Spark, source: str | list[str]) -> SparkLog:
@@ -175,7 +174,6 @@ class TableFiles:
 
     @property
     def files(self) -> dict[str, str | None]:
-        """The files by the name of their table."""
         return {name: getattr(self, name) for name in ("frequencies", "recommendations", "categories")}
 
     def classifier(self, kind: str) -> Classifier:

@@ -29,7 +29,6 @@ def tell(text: str, is_routine: bool) -> None:
 
 
 def write_out(text: str) -> None:
-    """Write a document to stdout."""
     sys.stdout.write(printable(text, keep="\n\t"))
 
 

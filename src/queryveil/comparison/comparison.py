@@ -61,7 +61,6 @@ def exposure_in(judged: Judged, name: str) -> Exposure | None:
 
 
 def utility_in(judged: Judged, name: str) -> Score | None:
-    """Return the score of a name, None if it was not measured."""
     return next((score for score in judged.scores if score.name == name), None)
 
 
@@ -101,7 +100,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name of the run."""
         return self.judged.name
 
     @property
@@ -127,7 +125,6 @@ class Row:
         return is_kept and self.exposure is not None and self.exposure.interval[1] <= limit
 
     def to_dict(self) -> dict[str, object]:
-        """Return all figures, for machines."""
         judged = self.judged
         return {
             "name": self.name,
@@ -176,7 +173,7 @@ class Comparison:
     @classmethod
     def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> "Comparison":
         """Put results side by side as the plan asks."""
-        plain = cls(
+        return cls(
             rows=tuple(Row(judged=judged) for judged in found),
             original=original,
             exposure=plan.exposure,
@@ -184,8 +181,7 @@ class Comparison:
             limit=plan.limit,
             n_users=ground.log.n_users,
             n_public=0 if ground.public is None else ground.public.n_users,
-        )
-        return plain.by()
+        ).by()
 
     def by(
         self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None
@@ -261,7 +257,8 @@ class Comparison:
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the columns and rows of a table for people."""
-        columns = ("run", "", "promise", _title(self.utility), "found", "95 % interval", "by chance", "seconds")
+        utility = self.utility.replace("_", " ")
+        columns = ("run", "", "promise", utility, "found", "95 % interval", "by chance", "seconds")
         return columns, [_cells(row, names_attacker=self.exposure == WORST) for row in self.rows]
 
     def notes(self) -> tuple[str, ...]:
@@ -275,7 +272,6 @@ class Comparison:
         return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
 
     def to_dict(self) -> dict[str, object]:
-        """Return all figures, for machines."""
         return {
             "exposure": self.exposure,
             "utility": self.utility,
@@ -306,7 +302,7 @@ def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
         reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
         missing = f"{attacker} does not apply: {reason}"
     elif not missing and score is None:
-        missing = f"{_title(utility)} was not measured"
+        missing = f"{utility.replace('_', ' ')} was not measured"
     return Row(judged=judged, exposure=found, utility=score, missing=missing)
 
 
@@ -320,10 +316,10 @@ def _point(row: Row) -> tuple[float, float]:
 
 def _cells(row: Row, *, names_attacker: bool) -> tuple[str, ...]:
     found, score = row.exposure, row.utility
-    marks = ["best" if row.is_picked else "", "frontier" if row.is_on_frontier else "", "see note" * bool(row.missing)]
+    marks = {"best": row.is_picked, "frontier": row.is_on_frontier, "see note": row.missing}
     return (
         row.name,
-        ", ".join(mark for mark in marks if mark),
+        ", ".join(mark for mark, applies in marks.items() if applies),
         row.judged.standing.upper() if row.judged.standing == "broken" else row.judged.standing,
         "-" if score is None else score.written,
         "-" if found is None else percent(found.share) + (f" by {label(found)}" if names_attacker else ""),
@@ -331,7 +327,3 @@ def _cells(row: Row, *, names_attacker: bool) -> tuple[str, ...]:
         "-" if found is None else percent(found.chance_share),
         f"{row.seconds:.1f}",
     )
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ")

@@ -111,7 +111,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the run."""
         return name_of(self.run)
 
     @property
@@ -121,7 +120,6 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def name_of(run: Run | None) -> str:
-    """Return the name of a run; what is no run is the log itself."""
     return ORIGINAL if run is None else run.name
 
 

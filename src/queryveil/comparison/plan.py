@@ -85,7 +85,6 @@ class Plan(_Judging, frozen=True, kw_only=True):
                 raise BadParameter(f"{run.name}: {error.name}", error.value, allowed=error.allowed) from None
 
     def to_toml(self) -> str:
-        """Return the plan as a file of it."""
         lines = [f"{name} = {_toml(getattr(self, name))}" for name in _Judging.__struct_fields__]
         for run in self.runs:
             lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
@@ -174,8 +173,6 @@ def read_plan(path: str | Path) -> Plan:
 
 
 class _File(_Judging, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan as its file has it."""
-
     run: list[dict[str, Any]]
 
 

@@ -56,12 +56,10 @@ class Folder:
         return msgspec.structs.replace(judged, run=run) if is_same else None
 
     def keep(self, judged: Judged) -> None:
-        """Write a result."""
         text = msgspec.json.format(msgspec.json.encode(judged), indent=1).decode()
         write_whole(f"{text}\n", self._file(judged.run))
 
     def write(self, comparison: Comparison, *, plan: Plan) -> None:
-        """Write the plan, the table and the page."""
         write_whole(plan.to_toml(), self.path / "plan.toml")
         write_whole(table_of(comparison).write_csv(), self.path / "table.csv")
         write_whole(render_html(comparison), self.path / "compare.html")
@@ -238,7 +236,6 @@ class Worker:
         return not self.is_ready and (self._process.exitcode or 0) > 0
 
     def end(self) -> None:
-        """Stop it, whatever it does."""
         self.pipe.close()
         self._process.terminate()
         self._process.join(_PATIENCE_SECONDS)

@@ -16,8 +16,6 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Short statements, one below the other."""
-
     items: tuple[str, ...]
 
 
@@ -40,8 +38,6 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Command lines to type."""
-
     lines: tuple[str, ...]
 
 
@@ -91,10 +87,8 @@ def count(n: int, noun: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Return a text with a capital first letter, the others as they are."""
     return text[:1].upper() + text[1:]
 
 
 def lowered(text: str) -> str:
-    """Return a text with a small first letter, the others as they are."""
     return text[:1].lower() + text[1:]

@@ -218,7 +218,6 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
-    """Return the reasons why attackers did not run, each with its attackers."""
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
         name = "exchange undone" if _is_rebuilder(one.attacker) else _named(one.attacker)

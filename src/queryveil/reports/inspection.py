@@ -60,7 +60,6 @@ class Inspection:
         return f"{'at least ' if size in self.at_least else ''}{self.alone[size]:,}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as plain values."""
         return asdict(self)
 
     def _repr_html_(self) -> str:
@@ -121,7 +120,6 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
 
 
 def check_sizes(*, k: int, m: int) -> None:
-    """Raise if users cannot be looked for by so many terms."""
     if k < 2:
         raise BadParameter("k", k, allowed="2 or more")
     if not 1 <= m <= _MAX_SIZE:

@@ -41,17 +41,16 @@ class Curves:
 def curves_of(pair: Pair) -> Curves | None:
     """Return the frequencies of queries, of terms where transactions were released, of nothing where groups were."""
     data = pair.release.data
-    if isinstance(data, QueryLog):
-        before, after = (points_of(_asked(tokens)) for tokens in (pair.original_tokens, pair.release_tokens))
-        return Curves(what="queries", before=before, after=after)
-    if isinstance(data, Tallies):
-        before, after = points_of(_asked(pair.original_tokens)), points_of(data.frame["count"].to_numpy())
-        return Curves(what="queries", before=before, after=after, of_people=True)
     if isinstance(data, Transactions):
         counts = data.frame["items"].explode(empty_as_null=False).value_counts(name="n")["n"]
         before, after = points_of(pair.before.frequency()), points_of(counts.cast(pl.Int64).to_numpy())
         return Curves(what="terms", before=before, after=after)
-    return None
+    if not isinstance(data, QueryLog | Tallies):
+        return None
+    is_noisy = isinstance(data, Tallies)
+    asked = data.frame["count"].to_numpy() if is_noisy else _asked(pair.release_tokens)
+    before = points_of(_asked(pair.original_tokens))
+    return Curves(what="queries", before=before, after=points_of(asked), of_people=is_noisy)
 
 
 def points_of(counts: Int64s) -> Points:
@@ -122,7 +121,6 @@ class Report:
         return self.judgement.state
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, for JSON."""
         judged = self.judgement
         plain: dict[str, Any] = {
             "folder": self.folder,
