@@ -16,7 +16,7 @@ from queryveil.errors import BadParameter
 from queryveil.settings import setting
 
 if TYPE_CHECKING:
-    from queryveil.attacks import Attacks, Exposure
+    from queryveil.attacks import Attacks
 
 
 def verify(
@@ -143,6 +143,7 @@ def attack(
 
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
+    from queryveil.comparison.comparison import label
 
     rows = []
     for attempt in found.attempts:
@@ -151,7 +152,7 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
         interval = " to ".join(map(_percent, after.interval))
         sure = (None, None) if surest is None else (_percent(surest.share), surest.n_certain)
         found_by = (before, _percent(after.share), interval, _percent(after.chance_share), *sure)
-        rows.append((_label(after), after.what, *found_by))
+        rows.append((label(after).replace(":", " "), after.what, *found_by))
     if rows:
         columns = ("attacker", "finds", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
         print_table(columns, rows)
@@ -168,11 +169,6 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
         reasons.setdefault(skipped.reason, []).append(skipped.attacker)
     for reason, names in reasons.items():
         echo(f"not run: {', '.join(names)}: {reason}", err=True)
-
-
-def _label(found: Exposure) -> str:
-    known = "" if found.n_known is None else f" {found.n_known}"
-    return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
 
 
 def _percent(share: float) -> str:

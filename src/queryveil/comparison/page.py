@@ -10,7 +10,6 @@ from queryveil.reports.render import badge, command, page, paragraph, scrolling,
 from queryveil.version import __version__
 
 _RUNS_SIDE_BY_SIDE = 5
-"""So many runs have their columns in one table."""
 _KINDS: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
 
 

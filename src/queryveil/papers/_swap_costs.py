@@ -33,7 +33,6 @@ from queryveil.progress import step
 from queryveil.text.classifier import Classifier
 
 TIMED_ROWS = 200_000
-"""Rows that time and memory are measured on at most."""
 BATCH = 10_000
 N_TIMES = 5
 K = 10

@@ -158,12 +158,10 @@ METHODS_NOTE = (
 )
 
 
-LastColumn = tuple[str, Mapping[Any, Cell], Mapping[Any, Cell]]
-"""What the paper's text speaks of: the head, theirs and ours."""
-
-
-def _curves(ours: Curves, *notes: str, last: LastColumn, digits: int | None) -> Content:
-    """Show ours below theirs for each method."""
+def _curves(
+    ours: Curves, *notes: str, last: tuple[str, Mapping[Any, Cell], Mapping[Any, Cell]], digits: int | None
+) -> Content:
+    """Show ours below theirs for each method; the last column is what the paper's text speaks of."""
     head, theirs_last, ours_last = last
     rows = beside(ours, dict.fromkeys(PAPERS, (None,) * len(KS)), digits=digits)
     return Content(

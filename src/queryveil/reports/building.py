@@ -22,7 +22,6 @@ from queryveil.utility import Measures, measuring
 from queryveil.utility.kept import check_values
 
 N_SHOWN = 20
-"""So many queries of the release are shown to who asks for them."""
 _NOT_ATTACKED = "What attackers find is not known without the original: queryveil report DIR --original LOG."
 _NOT_MEASURED = "What it is still good for is not known without the original: queryveil report DIR --original LOG."
 _NO_LOG = "Attackers need the original as a log, and it was given in another form."

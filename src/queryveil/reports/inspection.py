@@ -128,12 +128,7 @@ def check_sizes(*, k: int, m: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
-    """How many users have a combination of up to 1, 2, ... m terms that fewer than k users have.
-
-    - `n_users`: their number by size.
-    - `at_least`: the sizes for which it is a lower bound.
-    - `n_steps`: the steps that it took to look at combinations of three.
-    """
+    """How many users stand alone, by size, `at_least` in some; `n_steps` it took to look at combinations of three."""
 
     n_users: dict[int, int]
     at_least: tuple[int, ...] = ()
