@@ -9,7 +9,7 @@ from tests.support.examples import examples
 from queryveil.data import Bools, Int8s
 from queryveil.data.rows import Rows, pointers
 from queryveil.methods.km._deletion import build
-from queryveil.methods.km._pivot_kernels import settle_labels, share_out
+from queryveil.methods.km._pivot_kernels import build_up, share_out
 from queryveil.methods.km.combinations import index_terms
 from queryveil.text.histories import Histories
 
@@ -60,9 +60,10 @@ def decide(
     mine = np.concatenate(parts)
     rows = Rows(pointers([len(part) for part in parts]), histories.terms[mine])
     kept = before[mine].copy()
-    pivots = np.array([p for p in range(shard, N_TERMS, n_shards) if is_open[p]], np.int32)
-    work = np.zeros((2, N_TERMS), np.int32)
-    settle_labels(pivots, index_terms(rows, n_terms=N_TERMS), kept, k, m, work)
+    labels = np.arange(N_TERMS, dtype=np.int32)
+    open_here = np.where(labels % n_shards == shard, is_open, np.int8(0))
+    built, length, work = np.empty_like(rows.values), np.zeros(rows.n_rows, np.int32), np.zeros((2, N_TERMS), np.int32)
+    build_up(labels, index_terms(rows, n_terms=N_TERMS), open_here, k, m, built, length, work, kept)
     own = rows.values % n_shards == shard
     after[mine[own]] = kept[own]
 

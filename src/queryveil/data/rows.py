@@ -152,6 +152,17 @@ def group(codes: NDArray[Any], n_codes: int) -> Rows[np.int64]:
     return Rows(ptr, places)
 
 
+def sort_in_rows(row: Int32s | Int64s, codes: Int32s, *, n_rows: int, n_codes: int) -> Rows[np.int64]:
+    """Return the places of entries row by row, in each row by their codes, equal ones in their order.
+
+    >>> sort_in_rows(np.array([1, 0, 1, 1]), np.array([3, 4, 2, 3]), n_rows=2, n_codes=5).to_lists()
+    [[1], [2, 0, 3]]
+    """
+    by_code = group(codes, n_codes).values
+    ptr, by_row = group(row[by_code], n_rows)
+    return Rows(ptr, by_code[by_row])
+
+
 @njit(cache=True, nogil=True)
 def sort_in_place(values: Int32s | Int64s) -> None:
     """Sort numbers, the smallest first: a Shell sort, which for up to 32 of them is an insertion sort."""

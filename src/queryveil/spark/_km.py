@@ -257,13 +257,13 @@ def _decided(messages: pl.DataFrame, *, is_open: Broadcast[Int8s], n_shards: int
     """Decide the open labels of one shard, and return what has changed."""
     rows, before = list_rows(messages["labels"]), list_rows(messages["kept"]).values
     n_labels = len(is_open.value)
-    mine = np.arange(messages["shard"][0], n_labels, n_shards)
-    pivots = mine[is_open.value[mine] == 1].astype(np.int32)
+    labels = np.arange(n_labels, dtype=np.int32)
+    mine = np.where(labels % n_shards == messages["shard"][0], is_open.value, np.int8(0))
     index, kept = combinations.index_terms(rows, n_terms=n_labels), before.copy()
     # A longer combination than any history has is in none of them.
     m = max(1, min(m, int(rows.lengths.max(initial=1))))
-    work = np.zeros((2, n_labels), np.int32)
-    _pivot_kernels.settle_labels(pivots, index, kept, k, m, work)
+    built, length, work = np.empty_like(rows.values), np.zeros(rows.n_rows, np.int32), np.zeros((2, n_labels), np.int32)
+    _pivot_kernels.build_up(labels, index, mine, k, m, built, length, work, kept)
     changed = np.flatnonzero(kept != before)
     uid = messages["uid"].gather(index.entry_user[changed])
     return pl.DataFrame({"uid": uid, "label": rows.values[changed], "kept": kept[changed]})

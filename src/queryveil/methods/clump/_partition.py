@@ -20,7 +20,7 @@ import numpy as np
 
 from queryveil import progress
 from queryveil.data import Bools, Floats, Int32s, Int64s, UInt64s
-from queryveil.data.rows import Rows, group, order_of
+from queryveil.data.rows import Rows, order_of, sort_in_rows
 from queryveil.kernels import njit
 from queryveil.methods.clump._clustering import Clustering, as_kernels_take, check_k
 from queryveil.methods.clump._greedy_kernels import Closures, close_upwards
@@ -52,10 +52,9 @@ def by_parent(closures: Closures, parent: Int32s, *, is_inner: Bools) -> Entries
     place = np.concatenate([itself, below])
     up = np.concatenate([nodes[itself], parent[nodes[below]]])
     behind = np.concatenate([own[itself], under[below]])
-    # Both sorts keep the order of equals: a node itself, then its children in rising order.
-    by_up = group(up, len(parent)).values
-    ptr, by_row = group(Rows(ptr, nodes).row_of_entry[place[by_up]], len(ptr) - 1)
-    order = by_up[by_row]
+    # Equals keep their order: a node itself, then its children in rising order.
+    row = Rows(ptr, nodes).row_of_entry[place]
+    ptr, order = sort_in_rows(row, up, n_rows=len(ptr) - 1, n_codes=len(parent))
     return Entries(ptr, nodes[place[order]], up[order], behind[order])
 
 

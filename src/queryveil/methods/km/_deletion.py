@@ -114,8 +114,9 @@ def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
     length = np.zeros(histories.n_users, np.int32)
     work = np.zeros((2, histories.n_terms), np.int32)
     kept = np.zeros(len(histories.terms), np.int8)
+    is_open = np.ones(histories.n_terms, np.int8)
     for pivots in _batches(order[np.diff(index.posting_ptr)[order] >= k], "building up"):
-        build_up(pivots, index, k, m, built, length, work, kept)
+        build_up(pivots, index, is_open, k, m, built, length, work, kept)
     return kept.astype(np.bool_)
 
 

@@ -3,10 +3,9 @@
 The histories are an `Index` over *labels*, terms renumbered by some order. `alive` marks the entries that are still
 there. `work` is zeroed work space, two numbers per term.
 
-`settle_labels` and `share_out` are for a cluster: labels are numbered by the order in which they are granted, and a
-term is kept by the users who can have it beside the earlier terms that they keep. So what is right for a label follows
-from the labels before it; whoever decides again from what others have decided, as long as anything changes, ends where
-one pass in order does (`build_up`).
+`share_out` is for a cluster: labels are numbered by the order in which they are granted, and a term is kept by the
+users who can have it beside the earlier terms that they keep. So what is right for a label follows from the labels
+before it; whoever decides again from what others have decided, as long as anything changes, ends where one pass does.
 """
 
 import numpy as np
@@ -51,25 +50,27 @@ def delete_around(
 
 @njit(cache=True, nogil=True)
 def build_up(
-    pivots: Int32s, index: Index, k: int, m: int, built: Int32s, length: Int32s, work: Int32s, kept: Int8s
-) -> None:
-    """Grant the pivots, in turn, each to as many of its users as can have it, and mark that in `kept`.
+    pivots: Int32s, index: Index, is_open: Int8s, k: int, m: int, built: Int32s, length: Int32s, work: Int32s,
+    kept: Int8s,
+) -> None:  # fmt: skip
+    """Grant the open ones of the pivots, in turn, each to as many of its users as can have it; mark that in `kept`.
 
-    User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far.
+    User u has been given `built[row_ptr[u]:row_ptr[u] + length[u]]` so far. A pivot that is not open is given to those
+    for whom it is marked already.
     """
     row_ptr, _, entry_user, posting_ptr, postings = index
     alive = np.ones(len(built), np.int8)
     for pivot in pivots:
         entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
-        users = entry_user[entries]
-        row_state = np.full(len(users), ROW_OPEN, np.int8)
-        first = row_ptr[users]
-        _settle_pivot(Block(first, first + length[users], built, row_state, alive), k, m, work)
-        for row in np.flatnonzero(row_state == ROW_OPEN):
-            user = users[row]
+        if is_open[pivot]:
+            row_state = np.full(len(entries), ROW_OPEN, np.int8)
+            first = row_ptr[entry_user[entries]]
+            _settle_pivot(Block(first, first + length[entry_user[entries]], built, row_state, alive), k, m, work)
+            kept[entries] = row_state == ROW_OPEN
+        for entry in entries[kept[entries] == 1]:
+            user = entry_user[entry]
             built[row_ptr[user] + length[user]] = pivot
             length[user] += 1
-            kept[entries[row]] = 1
 
 
 @njit(cache=True, nogil=True)
@@ -163,20 +164,6 @@ def _shrink(block: Block, number: Int32s) -> tuple[Int64s, Block, Int64s, Int32s
         number[meaning[i]] = 0
     small = Block(row_ptr[:-1], row_ptr[1:], small_terms[:n], row_state[rows], np.ones(n, np.int8))
     return rows, small, places[:n], meaning[:n_terms]
-
-
-@njit(cache=True, nogil=True)
-def settle_labels(pivots: Int32s, index: Index, kept: Int8s, k: int, m: int, work: Int32s) -> None:
-    """Decide for each pivot, in ascending order, which rows keep it, and mark that in `kept`.
-
-    The rows hold all users of the pivots, each with at least the kept labels before its last pivot.
-    """
-    row_ptr, labels, entry_row, posting_ptr, postings = index
-    for pivot in pivots:
-        entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
-        row_state = np.full(len(entries), ROW_OPEN, np.int8)
-        _settle_pivot(Block(row_ptr[entry_row[entries]], entries, labels, row_state, kept), k, m, work)
-        kept[entries] = row_state == ROW_OPEN
 
 
 def share_out(

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from queryveil.data import Int8s, Int32s, Int64s, UInt64s
-from queryveil.data.rows import Rows, group, sort_in_place
+from queryveil.data import Int8s, Int32s, Int64s
+from queryveil.data.rows import Rows, group, sort_in_place, sort_in_rows
 from queryveil.kernels import njit, prange
 
 
@@ -136,34 +136,9 @@ def first_alike(index: Index) -> Int32s:
     A combination has the same users if its terms are replaced by these.
     """
     term_users = Rows(index.posting_ptr, index.entry_user[index.postings])
-    keys = _sums_of_users(term_users)
-    return _first_of_same(term_users, keys, np.argsort(keys, kind="stable"))
-
-
-@njit(cache=True, nogil=True)
-def _sums_of_users(term_users: Rows[np.int32]) -> UInt64s:
-    """Return the sum of the hashes of each term's users: terms of the same users have the same."""
-    ptr, users = term_users
-    keys = np.zeros(len(ptr) - 1, np.uint64)
-    for t in range(len(keys)):
-        for user in users[ptr[t] : ptr[t + 1]]:
-            mixed = (np.uint64(user) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-            keys[t] += mixed ^ (mixed >> np.uint64(32))
-    return keys
-
-
-@njit(cache=True, nogil=True)
-def _first_of_same(term_users: Rows[np.int32], keys: UInt64s, order: Int64s) -> Int32s:
-    """Compare the users of neighbours with the same sum."""
-    ptr, users = term_users
-    first = np.arange(len(keys)).astype(np.int32)
-    for i in range(1, len(keys)):
-        before, term = first[order[i - 1]], order[i]
-        theirs, mine = users[ptr[before] : ptr[before + 1]], users[ptr[term] : ptr[term + 1]]
-        if keys[before] == keys[term] and np.array_equal(theirs, mine):
-            first[term] = before
-    return first
+    first: dict[bytes, int] = {}
+    terms = range(term_users.n_rows)
+    return np.array([first.setdefault(term_users.row(term).tobytes(), term) for term in terms], np.int32)
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -237,30 +212,10 @@ def _mark_block(n_users: int, block: _Block, k: int, m: int, alone: Int8s, most_
     return n_steps
 
 
-@njit(cache=True, nogil=True)
 def relabel(rows: Rows[np.int32], label: Int32s) -> tuple[Rows[np.int32], Int64s]:
     """Return the rows in labels, ascending, and the place that each entry came from; label -1 leaves a term out."""
-    row_ptr, terms = rows
-    n_users = len(row_ptr) - 1
-    n_kept = 0
-    for t in terms:
-        n_kept += label[t] >= 0
-    new_ptr = np.zeros(n_users + 1, np.int64)
-    keys = np.empty(n_kept, np.int64)
-    users = np.empty(n_kept, np.int32)
-    n = 0
-    for user in range(n_users):
-        for j in range(row_ptr[user], row_ptr[user + 1]):
-            if label[terms[j]] >= 0:
-                # The low half remembers the place within the row, so that one sort carries both.
-                keys[n] = (np.int64(label[terms[j]]) << 32) | (j - row_ptr[user])
-                users[n] = user
-                n += 1
-        new_ptr[user + 1] = n
-        sort_in_place(keys[new_ptr[user] : n])
-    labels = np.empty(n_kept, np.int32)
-    source = np.empty(n_kept, np.int64)
-    for i in range(n_kept):
-        labels[i] = keys[i] >> 32
-        source[i] = row_ptr[users[i]] + (keys[i] & 0xFFFFFFFF)
-    return Rows(new_ptr, labels), source
+    labels = label[rows.values]
+    source = np.flatnonzero(labels >= 0)
+    ptr, order = sort_in_rows(rows.row_of_entry[source], labels[source], n_rows=rows.n_rows, n_codes=len(label))
+    source = source[order]
+    return Rows(ptr, labels[source]), source
