@@ -155,12 +155,8 @@ def lcg_rows(sets: Rows[np.int64], closures: Closures, parent: Int32s, loss: Flo
         length = now_own[:n].sum()
         while out_ptr[s] + length > len(out):
             out = np.concatenate((out, np.empty(len(out), np.int32)))
-        at = out_ptr[s]
-        for i in range(n):
-            for _ in range(now_own[i]):
-                out[at] = now[i]
-                at += 1
-        out_ptr[s + 1] = at
+        out_ptr[s + 1] = out_ptr[s] + length
+        out[out_ptr[s] : out_ptr[s + 1]] = np.repeat(now[:n], now_own[:n])
     return Rows(out_ptr, out[: out_ptr[-1]].copy())
 
 
@@ -195,8 +191,8 @@ def assign_in_order(
         for i in range(len(lcg[c])):
             distortion[c] += lcg_own[c][i] * loss[lcg[c][i]]
 
-    following = np.arange(1, n_clusters + 1)
-    preceding = np.arange(-1, n_clusters)
+    clusters = np.arange(n_clusters)
+    # The clusters from this place on are open.
     first_open = 0 if k > 1 else n_clusters
     for i in range(n_rows):
         row = order[i]
@@ -204,17 +200,16 @@ def assign_in_order(
             continue
         mine, mine_own = nodes[ptr[row] : ptr[row + 1]], own[ptr[row] : ptr[row + 1]]
         all_full = first_open == n_clusters
-        best, best_value, best_distortion = -1, np.inf, 0.0
-        c, n_tried = 0 if all_full else first_open, 0
-        while c < n_clusters and (all_full or n_tried < r):
+        best_place, best_value, best_distortion = -1, np.inf, 0.0
+        for place in range(0 if all_full else first_open, n_clusters if all_full else min(first_open + r, n_clusters)):
+            c = clusters[place]
             total, length, _ = join(lcg[c], lcg_own[c], mine, mine_own, parent, loss, carry, work, new, new_own)
             after = (size[c] + 1) * (total - length) + sum_length[c] + row_length[row]
             value = after - distortion[c] if by_rise else after
             # The margin keeps rounding from deciding between equals: the earlier cluster wins.
             if value < best_value - 1e-9:
-                best, best_value, best_distortion = c, value, after
-            n_tried += 1
-            c = c + 1 if all_full else following[c]
+                best_place, best_value, best_distortion = place, value, after
+        best = clusters[best_place]
         _, _, n = join(lcg[best], lcg_own[best], mine, mine_own, parent, loss, carry, work, new, new_own)
         n = shrink(new[:n], new_own[:n], parent, needed)
         lcg[best], lcg_own[best] = new[:n].copy(), new_own[:n].copy()
@@ -223,11 +218,11 @@ def assign_in_order(
         sum_length[best] += row_length[row]
         distortion[best] = best_distortion
         if not all_full and size[best] == k:
-            before, after_it = preceding[best], following[best]
-            if best == first_open:
-                first_open = after_it
-            else:
-                following[before] = after_it
-            if after_it < n_clusters:
-                preceding[after_it] = before
+            for place in range(best_place, first_open, -1):
+                clusters[place] = clusters[place - 1]
+            clusters[first_open] = best
+            first_open += 1
+            if first_open == n_clusters:
+                # Now all are compared, in their order.
+                clusters = np.arange(n_clusters)
     return cluster_of, turn
