@@ -219,13 +219,12 @@ class Taxonomy:
         leaves = tree.sort_items(texts)
         if not len(leaves):
             raise BadParameter("items", "none", allowed="at least one item")
-        ranges = tree.split_ranges(len(leaves), fan_out=fan_out)
-        first, last = leaves.gather(ranges.first), leaves.gather(ranges.last)
-        is_inner = pl.Series(ranges.first < ranges.last)
-        names = pl.select(pl.when(is_inner).then(first + ".." + last).otherwise(first))[:, 0]
+        parent, first, last = tree.split_ranges(len(leaves), fan_out=fan_out)
+        spanned = leaves.gather(first) + ".." + leaves.gather(last)
+        names = spanned.zip_with(pl.Series(first < last), leaves.gather(first))
         if fold_all(names).n_unique() < len(names):
             raise BadParameter("items", "an item named like a range of others", allowed="names without two dots")
-        return _grow(ranges.parent, names=names, lexicon=Lexicon.of_names(names))
+        return _grow(parent, names=names, lexicon=Lexicon.of_names(names))
 
     @classmethod
     def wordnet(cls) -> Taxonomy:

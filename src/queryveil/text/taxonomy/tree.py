@@ -6,6 +6,7 @@ They are made of ranges, or of pairs of child and parent, one a line.
 import csv
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,16 +24,17 @@ def depth_first(parent: Int32s) -> Int32s:
     >>> depth_first(np.array([2, 2, -1, 0], np.int32)).tolist()
     [2, 0, 3, 1]
     """
-    n = len(parent)
+    children: list[list[int]] = [[] for _ in parent]
+    above = parent.tolist()
     # Last child first: a stack gives them back the other way round.
-    by_parent = np.argsort(parent, kind="stable")[::-1]
-    ends = n - np.searchsorted(parent[by_parent[::-1]], np.arange(n + 1))
-    children, bounds = by_parent.tolist(), ends.tolist()
+    for node in range(len(above) - 1, -1, -1):
+        if above[node] >= 0:
+            children[above[node]].append(node)
     order, stack = [], [int(np.argmin(parent))]
     while stack:
         node = stack.pop()
         order.append(node)
-        stack += children[bounds[node + 1] : bounds[node]]
+        stack += children[node]
     return np.array(order, np.int32)
 
 
@@ -45,18 +47,15 @@ def renumber(parent: Int32s | Int64s, *, order: Int32s | Int64s) -> Int32s:
 
 
 def levels(parent: Int32s) -> Int32s:
-    """Return each node's level; the root has 1.
+    """Return each node's level; the root has 1, and the nodes are numbered depth-first.
 
     >>> levels(np.array([-1, 0, 1, 0], np.int32)).tolist()
     [1, 2, 3, 2]
     """
-    level = np.ones(len(parent), np.int32)
-    up = parent
-    # Each round doubles the length of the leaps, so that a long chain takes few rounds.
-    while (is_below := up >= 0).any():
-        level[is_below] += level[up[is_below]]
-        up = np.where(is_below, up[up], -1)
-    return level
+    level, above = [1] * len(parent), parent.tolist()
+    for node in range(1, len(level)):
+        level[node] = level[above[node]] + 1
+    return np.array(level, np.int32)
 
 
 def last_below(parent: Int32s) -> Int32s:
@@ -65,16 +64,10 @@ def last_below(parent: Int32s) -> Int32s:
     >>> last_below(np.array([-1, 0, 1, 0], np.int32)).tolist()
     [3, 2, 2, 3]
     """
-    n = len(parent)
-    by_parent = np.argsort(parent, kind="stable")
-    is_followed = parent[by_parent[:-1]] == parent[by_parent[1:]]
-    next_sibling = np.full(n, n)
-    next_sibling[by_parent[:-1][is_followed]] = by_parent[1:][is_followed]
-    # A subtree ends before the next sibling of its top, or of the nearest node above that has one.
-    up = np.where((next_sibling < n) | (parent < 0), np.arange(n), parent)
-    while (leap := up[up]).tobytes() != up.tobytes():
-        up = leap
-    return (next_sibling[up] - 1).astype(np.int32)
+    last, above = list(range(len(parent))), parent.tolist()
+    for node in range(len(last) - 1, 0, -1):
+        last[above[node]] = max(last[above[node]], last[node])
+    return np.array(last, np.int32)
 
 
 def leaves_below(parent: Int32s, last: Int32s) -> Int32s:
@@ -109,14 +102,6 @@ def places(words: pl.Series, *, table: pl.Series) -> Int32s:
     return found.cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int32)
 
 
-class Ranges(NamedTuple):
-    """A tree over the numbers from 0, numbered depth-first: node v stands over first[v] to last[v], both included."""
-
-    parent: Int32s
-    first: Int64s
-    last: Int64s
-
-
 def sort_items(items: pl.Series) -> pl.Series:
     """Return the distinct items as text: numbers first, in their order, then words in theirs.
 
@@ -130,32 +115,26 @@ def sort_items(items: pl.Series) -> pl.Series:
     return frame.sort(number, "folded", nulls_last=True)["text"]
 
 
-def split_ranges(n_items: int, *, fan_out: int) -> Ranges:
+def split_ranges(n_items: int, *, fan_out: int) -> tuple[Int32s, Int64s, Int64s]:
     """Split the numbers below `n_items` into `fan_out` ranges as equal as can be, and those again, down to one each.
 
-    >>> tree = split_ranges(3, fan_out=2)
-    >>> tree.parent.tolist(), tree.first.tolist(), tree.last.tolist()
-    ([-1, 0, 1, 1, 0], [0, 0, 0, 1, 2], [2, 1, 0, 1, 2])
+    Returns of each range its parent and its first and last number; the ranges are numbered depth-first.
+
+    >>> [column.tolist() for column in split_ranges(3, fan_out=2)]
+    [[-1, 0, 1, 1, 0], [0, 0, 0, 1, 2], [2, 1, 0, 1, 2]]
     """
-    first, end = np.array([0]), np.array([n_items])
-    parts = [(np.array([-1]), first, end)]
-    n_nodes = 0
-    while True:
+    parts: list[tuple[int, int, int]] = []
+    stack = [(-1, 0, n_items)]
+    while stack:
+        above, first, end = stack.pop()
         width = end - first
-        n_parts = np.where(width > 1, np.minimum(width, fan_out), 0)
-        if not n_parts.any():
-            break
-        above = np.repeat(np.arange(len(first)), n_parts)
-        place = np.arange(len(above)) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
-        # The wider ranges come first: 5 into 2 is 3 and 2.
-        new_first = first[above] + -(-place * width[above] // n_parts[above])
-        new_end = first[above] + -(-(place + 1) * width[above] // n_parts[above])
-        parts.append((n_nodes + above, new_first, new_end))
-        n_nodes, first, end = n_nodes + len(first), new_first, new_end
-    parent, first, end = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # A range stands before those inside it, and those by where they begin.
-    order = np.lexsort((-end, first))
-    return Ranges(renumber(parent, order=order), first[order], end[order] - 1)
+        n_parts = min(width, fan_out) if width > 1 else 0
+        # The wider ranges come first: 5 into 2 is 3 and 2. A stack gives them back the other way round.
+        bounds = [first - (-place * width // n_parts) for place in range(n_parts, -1, -1)] if n_parts else []
+        stack += [(len(parts), begin, stop) for stop, begin in pairwise(bounds)]
+        parts.append((above, first, end - 1))
+    parent, firsts, lasts = np.array(parts).T
+    return parent.astype(np.int32), firsts, lasts
 
 
 _HEADER = ["child", "parent"]
