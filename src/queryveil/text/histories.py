@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, group, pointers, sort_in_place
@@ -27,6 +29,14 @@ class Histories:
     user_terms: Rows[np.int32]
     counts: Int32s
     n_terms: int
+
+    @classmethod
+    def of_pairs(cls, users: NDArray[Any], terms: NDArray[Any], *, n_users: int, n_terms: int) -> tuple[Self, Int64s]:
+        """Return the histories made of pairs of a user and a term, each counted once, and the entry of every pair."""
+        width = max(1, n_terms)
+        pairs, entry = np.unique(users.astype(np.int64) * width + terms, return_inverse=True)
+        user_terms = Rows.from_entries(pairs // width, (pairs % width).astype(np.int32), n_rows=n_users)
+        return cls(user_terms=user_terms, counts=np.ones(len(pairs), np.int32), n_terms=n_terms), entry
 
     @property
     def terms(self) -> Int32s:

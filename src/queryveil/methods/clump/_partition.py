@@ -9,7 +9,6 @@ The paper leaves three things open; we read them so.
   transactions come back from the largest sub-partitions as long as these keep k; if none can spare one, the
   smallest sub-partition comes back as a whole.
 - An item that is an inner node cannot be specialised: it stays beside the children that the others get.
-
 """
 
 from dataclasses import dataclass

@@ -224,8 +224,6 @@ def _check_known(nodes: Int32s, owner: Int32s) -> None:
 
 def _joined(parts: list[Clustering]) -> Clustering:
     """Return the clusters of all layers; an empty log, which has none, is no failure."""
-    if len(parts) == 1:
-        return parts[0]
     firsts = np.cumsum([0, *(part.released.n_rows for part in parts)])
     numbers = [part.cluster_of + first for part, first in zip(parts, firsts, strict=False)]
     lengths = [part.released.lengths for part in parts]

@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int32s, Int64s
-from queryveil.data.rows import Rows
 from queryveil.methods.km._deletion import build
 from queryveil.text.histories import Histories
 
@@ -33,17 +32,14 @@ def share_times(
 def _kept(owners: Int32s, number: Int64s, *, terms: Histories, k: int, m: int) -> np.ndarray:
     """Return which rows keep their time, given its number, or -1 if it has none."""
     n_items = terms.n_terms + int(number.max(initial=-1)) + 1
-    timed = owners[number >= 0].astype(np.int64) * n_items + terms.n_terms + number[number >= 0]
-    entries = np.union1d(terms.entry_user.astype(np.int64) * n_items + terms.terms, timed)
-    items = (entries % n_items).astype(np.int32)
-    both = Histories(
-        user_terms=Rows.from_entries(entries // n_items, items, n_rows=terms.n_users),
-        counts=np.ones(len(entries), np.int32),
-        n_terms=n_items,
-    )
+    is_timed, item = number >= 0, terms.n_terms + number
+    users = np.concatenate([terms.entry_user, owners[is_timed]])
+    items = np.concatenate([terms.terms, item[is_timed]])
+    both, entry = Histories.of_pairs(users, items, n_users=terms.n_users, n_terms=n_items)
     # Terms come first, so that no time is the reason why one would have to go; among times those of most users.
     is_time, support = np.arange(n_items) >= terms.n_terms, both.support()
     order = np.lexsort((-support, is_time)).astype(np.int32)
     kept = build(both, order, k=k, m=max(1, min(m, int(both.user_terms.lengths.max(initial=1)))))
-    assert kept[items < terms.n_terms].all(), "released terms are anonymous already"
-    return (number >= 0) & np.isin(owners.astype(np.int64) * n_items + terms.n_terms + number, entries[kept])
+    assert kept[both.terms < terms.n_terms].all(), "released terms are anonymous already"
+    is_timed[is_timed] = kept[entry[len(terms.terms) :]]
+    return is_timed

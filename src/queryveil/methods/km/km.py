@@ -16,7 +16,6 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.data import Floats, Int32s, Int64s, QueryLog, Reading
-from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
@@ -186,14 +185,9 @@ class Km(KmSettings):
     ) -> tuple[str | None, pl.Series]:
         """Return the released times of the rows that stay, and their unit: None if times fit in none."""
         progress.step("sharing times")
-        n_words, user, there = len(outcome.words), histories.entry_user.astype(np.int64), outcome.word >= 0
-        entries = np.unique(user[there] * max(1, n_words) + outcome.word[there])
-        released = Histories(
-            user_terms=Rows.from_entries(
-                entries // max(1, n_words), (entries % max(1, n_words)).astype(np.int32), n_rows=histories.n_users
-            ),
-            counts=np.ones(len(entries), np.int32),
-            n_terms=n_words,
+        there = outcome.word >= 0
+        released, _ = Histories.of_pairs(
+            histories.entry_user[there], outcome.word[there], n_users=histories.n_users, n_terms=len(outcome.words)
         )
         starts = {unit: window_starts(frame, unit) for unit in UNITS}
         return share_times(owners, starts, terms=released, k=self.k, m=self.m or 1)
@@ -353,23 +347,19 @@ def _move_up(
 ) -> Int32s:
     """Find what cannot stay, move the cheaper half of it one step up, and look again until everything can stay."""
     standing = start.copy()
-    user = histories.entry_user.astype(np.int64)
-    n_items = len(items.parent)
+    user, n_items = histories.entry_user, len(items.parent)
     step = items.price_of_a_step()
     n_rounds = 0
     while True:
         n_rounds += 1
         progress.step(f"moving terms up, round {n_rounds}")
         here = np.flatnonzero(standing != GONE)
-        released, place = np.unique(user[here] * n_items + standing[here], return_inverse=True)
-        owner, item = released // n_items, (released % n_items).astype(np.int32)
-        user_items = Rows.from_entries(owner, item, n_rows=histories.n_users)
-        now = Histories(user_terms=user_items, counts=np.ones(len(released), np.int32), n_terms=n_items)
+        now, place = Histories.of_pairs(user[here], standing[here], n_users=histories.n_users, n_terms=n_items)
         labelled = label(now, k=k)
         # Among equals the rarer item gives way: the fraction is too small to matter otherwise.
         scores = cost + now.support() / (1e9 * (now.support().max(initial=0) + 1))
         alive = delete(labelled, scores[labelled.label_term], k=k, m=m, rng=rng)
-        moving = here[~labelled.marks(alive, len(released))[place]]
+        moving = here[~labelled.marks(alive, len(now.terms))[place]]
         if len(moving) == 0:
             return standing
         # What the cheap moves settle need not move at a higher price. On BMS-WebView-1 at k=5 this loses 0.0058 for
