@@ -94,7 +94,7 @@ def fits(items: list[str], terms: list[str], tree: Taxonomy) -> bool:
     return any(
         fits(items[1:], terms[:i] + terms[i + 1 :], tree)
         for i, term in enumerate(terms)
-        if tree.is_ancestor(node, tree.find(term))
+        if node in tree.ancestors(tree.find(term))
     )
 
 

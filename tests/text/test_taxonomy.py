@@ -81,8 +81,8 @@ def test_words_are_found_in_lower_case_and_with_letters_composed() -> None:
 def test_a_word_of_a_plain_tree_has_one_sense_and_one_hypernym() -> None:
     food = Taxonomy.from_pairs(FOOD)
     assert names(food, food.senses("Beef")) == ["beef"]
-    assert names(food, food.hypernyms(food.find("beef"))) == ["meat"]
-    assert food.hypernyms(0).tolist() == food.senses("tofu").tolist() == []
+    assert names(food, food.node_hypernyms.row(food.find("beef"))) == ["meat"]
+    assert food.node_hypernyms.row(0).tolist() == food.senses("tofu").tolist() == []
 
 
 def test_nobody_can_change_a_tree_that_others_use() -> None:
@@ -110,16 +110,6 @@ def test_any_tree_is_numbered_so_that_its_arrays_agree_with_its_pairs(drawn: tup
     below = [{node for node in range(tree.n_nodes) if top in paths[node]} for top in range(tree.n_nodes)]
     assert tree.n_leaves.tolist() == [len(nodes & leaves) for nodes in below]
     assert [set(range(a, b + 1)) for a, b in enumerate(tree.last)] == below
-    a, b = np.meshgrid(np.arange(tree.n_nodes), np.arange(tree.n_nodes), indexing="ij")
-    assert tree.is_ancestor(a, b).tolist() == [[j in nodes for j in range(tree.n_nodes)] for nodes in below]
-
-
-def test_no_node_is_minus_one_and_minus_one_is_over_and_under_nothing() -> None:
-    food = Taxonomy.from_pairs(FOOD)
-    assert not food.is_ancestor(-1, np.arange(12, dtype=np.int32)).any()
-    assert not food.is_ancestor(np.arange(12, dtype=np.int32), -1).any()
-    assert food.is_ancestor(0, 11)
-    assert not food.is_ancestor(11, 0)
 
 
 def test_a_long_chain_and_a_wide_tree_are_quick_enough_to_finish() -> None:
@@ -150,7 +140,7 @@ def test_a_restricted_tree_has_the_given_nodes_and_what_is_above_them(
         )
     assert small.find_all(tree.names).tolist() == number.tolist()
     for node in kept[1:]:
-        assert small.hypernyms(int(number[node])).tolist() == [number[tree.parent[node]]]
+        assert small.node_hypernyms.row(int(number[node])).tolist() == [number[tree.parent[node]]]
 
 
 def test_restricting_to_all_leaves_changes_nothing() -> None:

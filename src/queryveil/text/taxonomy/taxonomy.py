@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bools, Floats, Int32s, Int64s
+from queryveil.data import Floats, Int32s
 from queryveil.data.rows import Rows, pointers
 from queryveil.errors import BadParameter
 from queryveil.text.taxonomy import tree
@@ -272,10 +272,6 @@ class Taxonomy:
         """Return the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
         return tree.places(names, table=self.names)
 
-    def hypernyms(self, node: int) -> Int32s:
-        """Return all parents of a node, that of the tree first."""
-        return self.node_hypernyms.row(node)
-
     def ancestors(self, node: int) -> list[int]:
         """Return the nodes from a node, itself included, up to the root."""
         path = []
@@ -283,11 +279,6 @@ class Taxonomy:
             path.append(int(node))
             node = int(self.parent[node])
         return path
-
-    def is_ancestor(self, above: int | Int32s | Int64s, below: int | Int32s | Int64s) -> Bools:
-        """Tell where `above` is a node over `below` or `below` itself; -1 is over nothing and under nothing."""
-        above, below = np.asarray(above), np.asarray(below)
-        return np.asarray((above >= 0) & (above <= below) & (below <= self.last[above]))
 
     def restricted_to(self, nodes: Int32s | Sequence[int]) -> tuple[Taxonomy, Int32s]:
         """Keep the given nodes and those above them, leaves counted anew; also gives the new number of each old node.
