@@ -112,7 +112,7 @@ def quality(name: str, data: Transactions, *, ks: tuple[int, ...]) -> None:
     """Show what each way costs."""
     rows = []
     for k in ks:
-        papers = data.paper(k).distortion
+        papers = cost(data.paper(k), data.items, loss=data.tree.loss, level=data.tree.level).distortion
         ways: dict[str, Callable[[int], Clustering]] = {
             "paper": data.paper,
             "carry and rise": lambda k: data.clump(k, refine=False),

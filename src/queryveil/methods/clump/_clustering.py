@@ -16,7 +16,7 @@ import numpy as np
 from numba import get_num_threads
 
 from queryveil import progress
-from queryveil.data import Floats, Int32s
+from queryveil.data import Floats, Int32s, Int64s
 from queryveil.data.rows import Rows, group
 from queryveil.errors import BadParameter
 from queryveil.methods.clump import _gather_kernels
@@ -39,11 +39,6 @@ def as_kernels_take(items: Rows[np.int32], parent: Int32s, loss: Floats) -> tupl
     """Return the arrays in the kernels' types and writable, copied where they are not.
 
     A kernel is compiled for each kind of array it meets, and read-only is a kind of its own.
-
-    >>> frozen = np.zeros(1)
-    >>> frozen.flags.writeable = False
-    >>> as_kernels_take(Rows.from_lists([]), np.zeros(1, np.int32), frozen)[2].flags.writeable
-    True
     """
     return (
         Rows(np.require(items.ptr, np.int64, ["C", "W"]), np.require(items.values, np.int32, ["C", "W"])),
@@ -52,14 +47,14 @@ def as_kernels_take(items: Rows[np.int32], parent: Int32s, loss: Floats) -> tupl
     )
 
 
-def total_distortion(cluster_of: Int32s, released: Rows[np.int32], *, n_items: int, loss: Floats) -> float:
+def total_distortion(found: Clustering, *, n_items: int, loss: Floats) -> float:
     """Return the sum over the clusters of size times loss of what they release, plus the number of suppressed items.
 
     Every released item stands for one item of each member; the others are suppressed. That holds for Partition and
     for releases without duplicates too, as the paper's formula for Partition shows.
     """
-    size = np.bincount(cluster_of, minlength=released.n_rows)
-    return float(size @ _sums(released, loss[released.values] - 1.0)) + float(n_items)
+    size = np.bincount(found.cluster_of, minlength=found.released.n_rows)
+    return float(size @ _sums(found.released, loss[found.released.values] - 1.0)) + float(n_items)
 
 
 def without_duplicates(released: Rows[np.int32]) -> Rows[np.int32]:
@@ -98,7 +93,7 @@ def cost(found: Clustering, items: Rows[np.int32], *, loss: Floats, level: Int32
     released, n_items = found.released, len(items.values) + n_others
     size = np.bincount(found.cluster_of, minlength=released.n_rows)
     n_released = int(size @ released.lengths)
-    distortion = total_distortion(found.cluster_of, released, n_items=n_items, loss=loss)
+    distortion = total_distortion(found, n_items=n_items, loss=loss)
     levels = _sums(released, level[released.values].astype(np.float64))
     return Cost(
         distortion=distortion,
@@ -127,18 +122,10 @@ class Clustering:
 
     - cluster_of: the cluster of each transaction
     - released: the items that each cluster releases, in falling order of node number
-    - distortion: the total distortion (GGD in the paper)
     """
 
     cluster_of: Int32s
     released: Rows[np.int32]
-    distortion: float
-
-    @classmethod
-    def of(cls, cluster_of: Int32s, released: Rows[np.int32], *, n_items: int, loss: Floats) -> Clustering:
-        """Return the clusters with their distortion against that many original items."""
-        distortion = total_distortion(cluster_of, released, n_items=n_items, loss=loss)
-        return cls(cluster_of=cluster_of, released=released, distortion=distortion)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,17 +165,17 @@ def clump(
     check_k(k, items.n_rows)
     progress.step("reading ancestors")
     items, parent, loss = as_kernels_take(items, parent, loss)
-    closures = close_upwards(items, parent)
-    tree = _Tree(items=items, closures=closures, parent=parent, loss=loss)
+    tree = (close_upwards(items, parent), parent, loss)
     if not algorithm.refine:
-        return tree.in_order(k=k, algorithm=algorithm)
-    vectors = vectors_of(closures, parent, loss, at_least=k)
+        return _in_order(items.lengths, *tree, k=k, algorithm=algorithm)
+    vectors = vectors_of(*tree, at_least=k)
     starts = [gather_near(vectors, k=k, rng=rng)]
     if items.n_rows <= COMPARE_UP_TO:
         as_in_paper = replace(algorithm, carry=False, by_rise=False, refine=False)
-        starts += [tree.in_order(k=k, algorithm=each).cluster_of for each in (algorithm, as_in_paper)]
-    best = starts[0] if len(starts) == 1 else min(starts, key=lambda start: tree.release(start).distortion)
-    return tree.release(refine_clusters(best, vectors, k=k, rng=rng))
+        starts += [_in_order(items.lengths, *tree, k=k, algorithm=each).cluster_of for each in (algorithm, as_in_paper)]
+        n_items = len(items.values)
+        starts.sort(key=lambda start: total_distortion(_released(start, *tree), n_items=n_items, loss=loss))
+    return _released(refine_clusters(starts[0], vectors, k=k, rng=rng), *tree)
 
 
 def check_k(k: int, n_rows: int) -> None:
@@ -199,35 +186,25 @@ def check_k(k: int, n_rows: int) -> None:
         raise BadParameter("k", k, allowed=f"at most the number of transactions, {n_rows}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Tree:
-    """The transactions, closed under ancestors, and the tree they are from."""
+def _in_order(
+    lengths: Int64s, closures: Closures, parent: Int32s, loss: Floats, *, k: int, algorithm: Algorithm
+) -> Clustering:
+    """Run algorithm 1."""
+    progress.step("algorithm 1")
+    order = np.argsort(-lengths, kind="stable")
+    how = (k, algorithm.r, algorithm.carry, algorithm.by_rise)
+    cluster_of, turn = assign_in_order(order, lengths, closures, parent, loss, *how)
+    # Differs: the paper's LCG depends on the order of joining (its lemma 1 fails); ours is that of its algorithm 1.
+    by_turn = np.argsort(turn)
+    ptr, places = group(cluster_of[by_turn], int(cluster_of.max()) + 1)
+    released = lcg_rows(Rows(ptr, by_turn[places]), closures, parent, loss, algorithm.carry)
+    return Clustering(cluster_of=cluster_of, released=released)
 
-    items: Rows[np.int32]
-    closures: Closures
-    parent: Int32s
-    loss: Floats
 
-    def in_order(self, *, k: int, algorithm: Algorithm) -> Clustering:
-        """Run algorithm 1."""
-        progress.step("algorithm 1")
-        lengths = self.items.lengths
-        order = np.argsort(-lengths, kind="stable")
-        arrays = (order, lengths, self.closures, self.parent, self.loss)
-        cluster_of, turn = assign_in_order(*arrays, k, algorithm.r, algorithm.carry, algorithm.by_rise)
-        # Differs: the paper's LCG depends on the order of joining (its lemma 1 fails), so ours is the one of its
-        # algorithm 1.
-        by_turn = np.argsort(turn)
-        ptr, places = group(cluster_of[by_turn], int(cluster_of.max()) + 1)
-        return self._release(cluster_of, Rows(ptr, by_turn[places]), carry=algorithm.carry)
-
-    def release(self, cluster_of: Int32s) -> Clustering:
-        """Return what the clusters release; with `carry` the order in which members join does not matter."""
-        return self._release(cluster_of, group(cluster_of, int(cluster_of.max()) + 1), carry=True)
-
-    def _release(self, cluster_of: Int32s, members: Rows[np.int64], *, carry: bool) -> Clustering:
-        released = lcg_rows(members, self.closures, self.parent, self.loss, carry)
-        return Clustering.of(cluster_of, released, n_items=len(self.items.values), loss=self.loss)
+def _released(cluster_of: Int32s, closures: Closures, parent: Int32s, loss: Floats) -> Clustering:
+    """Return what the clusters release; as all is carried up, the order in which members join does not matter."""
+    members = group(cluster_of, int(cluster_of.max()) + 1)
+    return Clustering(cluster_of=cluster_of, released=lcg_rows(members, closures, parent, loss, True))
 
 
 def vectors_of(closures: Closures, parent: Int32s, loss: Floats, *, at_least: int) -> Vectors:

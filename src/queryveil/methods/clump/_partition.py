@@ -162,7 +162,7 @@ def partition(items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) ->
     for number, here in enumerate(finished):
         cluster_of[here.rows] = number
     released = Rows.from_lists([sorted(here.open | here.done, reverse=True) for here in finished])
-    return Clustering.of(cluster_of, released, n_items=len(items.values), loss=loss)
+    return Clustering(cluster_of=cluster_of, released=released)
 
 
 class _Splitter:

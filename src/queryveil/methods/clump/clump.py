@@ -231,7 +231,6 @@ def _joined(parts: list[Clustering]) -> Clustering:
     return Clustering(
         cluster_of=_flat(numbers),
         released=Rows(pointers(_flat(lengths)), _flat(values)),
-        distortion=sum(part.distortion for part in parts),
     )
 
 
