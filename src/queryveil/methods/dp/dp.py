@@ -125,7 +125,8 @@ class Dp(DpSettings):
         """Return how the counts were made, whoever made them."""
         plans = self.noise
         # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
-        # it has: one person can be the reason for a column.
+        # it has: one person can be the reason for a column. Warnings are of the settings alone.
+        warned = {SEEDED_NOISE: self.seed is not None, _MUCH_EPSILON: self.epsilon > 10, _MUCH_DELTA: self.delta > 1e-3}
         return Manifest(
             method="dp",
             promise=self.promise,
@@ -134,14 +135,9 @@ class Dp(DpSettings):
             removed={},
             columns=ColumnReport(ids=Ids.FRESH, time=TimeDetail.DROP),
             noise=plans,
-            warnings=self._warnings(),
+            warnings=tuple(warning for warning, applies in warned.items() if applies),
             versions=versions() if self.seed is not None else versions("opendp"),
         )
-
-    def _warnings(self) -> tuple[str, ...]:
-        # Privacy: of the settings alone; what the log would have to say is none of the manifest's business.
-        warned = {SEEDED_NOISE: self.seed is not None, _MUCH_EPSILON: self.epsilon > 10, _MUCH_DELTA: self.delta > 1e-3}
-        return tuple(warning for warning, applies in warned.items() if applies)
 
 
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
