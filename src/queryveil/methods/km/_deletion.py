@@ -280,39 +280,36 @@ def choose(histories: Histories, objective: Objective, *, k: int, m: int | None,
         # A longer combination than any history has is in none of them.
         m = max(1, min(m, int(histories.user_terms.lengths.max(initial=1))))
     # One stream for the deletion, with and without restore: the same seed gives the same greedy outcome.
-    deleting, ordering = rng.spawn(2)
+    rngs = rng.spawn(2)
     scores = _scores_of(histories, objective.target, objective.worth, k=k, m=m)
-    if m is None:
-        return _choose_whole(histories, scores, objective, k=k, rngs=(deleting, ordering))
-    if not objective.restore:
-        return _delete(histories, scores, objective, k=k, m=m, rng=deleting)
-    build_orders = orders(scores, frequency=histories.frequency(), objective=objective, rng=ordering)
+    if m is None or not objective.restore:
+        return _by_deletion(histories, scores, objective, k=k, m=m, rngs=rngs)
+    build_orders = orders(scores, frequency=histories.frequency(), objective=objective, rng=rngs[1])
     outcomes = [build(histories, order, k=k, m=m) for order in build_orders]
     if len(histories.terms) <= _COMPARE_UP_TO:
-        outcomes.append(_delete(histories, scores, objective, k=k, m=m, rng=deleting))
+        outcomes.append(_by_deletion(histories, scores, objective, k=k, m=m, rngs=rngs))
     return max(outcomes, key=lambda kept: _value(histories, kept, objective))
 
 
-def _choose_whole(
-    histories: Histories, scores: Floats, objective: Objective, *, k: int, rngs: tuple[np.random.Generator, ...]
+def _by_deletion(
+    histories: Histories,
+    scores: Floats,
+    objective: Objective,
+    *,
+    k: int,
+    m: int | None,
+    rngs: list[np.random.Generator],
 ) -> Bools:
-    deleting, ordering = rngs
-    labelled = label(histories, k=k)
-    mine = deleting.random(labelled.n_labels) if objective.target is Target.RANDOM else scores[labelled.label_term]
-    alive = delete_whole(labelled, mine, k=k, rng=deleting)
-    if objective.restore:
-        alive = restore_whole(labelled, alive, mine, k=k, rng=ordering)
-    return labelled.marks(alive, len(histories.terms))
-
-
-def _delete(
-    histories: Histories, scores: Floats, objective: Objective, *, k: int, m: int, rng: np.random.Generator
-) -> Bools:
-    labelled = label(histories, k=k)
-    mine = scores[labelled.label_term]
-    alive = delete(labelled, mine, k=k, m=m, rng=rng, at_random=objective.target is Target.RANDOM)
-    if objective.restore:
-        alive = restore(labelled, alive, mine, k=k, m=m)
+    """Delete as the paper does; with `restore` give back what can come back."""
+    (deleting, ordering), labelled = rngs, label(histories, k=k)
+    worth, at_random = scores[labelled.label_term], objective.target is Target.RANDOM
+    if m is None:
+        worth = deleting.random(labelled.n_labels) if at_random else worth
+        alive = delete_whole(labelled, worth, k=k, rng=deleting)
+        alive = restore_whole(labelled, alive, worth, k=k, rng=ordering) if objective.restore else alive
+    else:
+        alive = delete(labelled, worth, k=k, m=m, rng=deleting, at_random=at_random)
+        alive = restore(labelled, alive, worth, k=k, m=m) if objective.restore else alive
     return labelled.marks(alive, len(histories.terms))
 
 
