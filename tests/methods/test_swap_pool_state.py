@@ -16,7 +16,7 @@ from tests.support.plain_swap import Event
 
 from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
-from queryveil.methods.swap._pool_state import PoolState, written
+from queryveil.methods.swap._pool_state import PoolState
 from queryveil.methods.swap.pools import N_POOLS, Pools
 
 RULES = PoolSettings(k=3, l=2, max_pool=8, remembered=50)
@@ -230,6 +230,6 @@ def test_a_place_outside_of_the_pools_is_refused_before_a_kernel_sees_it(column:
     state = PoolState.unpack(pools.to_bytes())
     users = pl.read_ipc_stream(state.users)
     users = users.with_columns(pl.concat([column, users[column.name][1:]]))
-    state = msgspec.structs.replace(state, users=written(users))
+    state = msgspec.structs.replace(state, users=users.write_ipc_stream(None).getvalue())
     with pytest.raises(BadInput, match="damaged"):
         Pools.from_bytes(msgspec.msgpack.encode(state), issued=issued, settings=pools.settings, seed=3)

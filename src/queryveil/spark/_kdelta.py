@@ -123,12 +123,7 @@ def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> _writing.ClusterRele
         frame=released.frame,
         written=_writing.log_output(log.layout, released.frame.columns),
         manifest=sharding.manifest(
-            found,
-            n_rows=released.n_rows,
-            n_users=released.n_users,
-            texts=texts,
-            measures=measures,
-            warnings=warnings,
+            found, n_rows=released.n_rows, n_users=released.n_users, texts=texts, measures=measures, warnings=warnings
         ),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 import zlib
 from typing import Any
@@ -136,13 +135,6 @@ def _are_moments(frame: pl.DataFrame, name: str) -> bool:
 
 def _is_permutation(ranks: pl.Series) -> bool:
     return bool((np.sort(ranks.to_numpy()) == np.arange(len(ranks))).all())
-
-
-def written(frame: pl.DataFrame) -> bytes:
-    """Return a frame as bytes of Arrow IPC."""
-    buffer = io.BytesIO()
-    frame.write_ipc_stream(buffer)
-    return buffer.getvalue()
 
 
 _SLACK = 4096

@@ -17,7 +17,7 @@ from queryveil.methods.swap import _pool_kernels
 from queryveil.methods.swap._askers import AskerCounts, may_leave
 from queryveil.methods.swap._issued import IssuedPairs, hash_queries, hash_users, pair_hashes
 from queryveil.methods.swap._pool_kernels import LARGEST, NEEDED, SIZE, no_one_waiting, with_more_room
-from queryveil.methods.swap._pool_state import HeldRows, PoolState, damaged, written
+from queryveil.methods.swap._pool_state import HeldRows, PoolState, damaged
 from queryveil.rng import check_seed
 from queryveil.text.classifier import CATEGORIES
 
@@ -227,8 +227,8 @@ class Pools:
             n_newest=self._issued.n_newest,
             room=self._issued.room,
             n_numbers=self._numbers.n_taken,
-            users=written(users),
-            queries=written(queries),
+            users=users.write_ipc_stream(None).getvalue(),
+            queries=queries.write_ipc_stream(None).getvalue(),
         )
         return state.pack()
 

@@ -173,15 +173,11 @@ class StreamCounts:
     n_identifiers: int = 0
 
     @property
-    def n_removed(self) -> int:
-        """The number of events that never reached a pool, except those that were too long."""
-        never_read = self.n_bad + self.n_empty + self.n_emptied + self.n_unclassified_dropped
-        return never_read + self.n_repeated + self.n_rare
-
-    @property
     def adds_up(self) -> bool:
         """Whether every event is accounted for."""
-        return self.n_read == self.n_removed + self.n_suppressed + self.n_released + self.n_waiting
+        never_read = self.n_bad + self.n_empty + self.n_emptied + self.n_unclassified_dropped
+        removed = never_read + self.n_repeated + self.n_rare + self.n_suppressed
+        return self.n_read == removed + self.n_released + self.n_waiting
 
 
 COUNT_NAMES = tuple(field.name for field in fields(StreamCounts))
