@@ -214,6 +214,12 @@ def window_numbers(times: pl.Series, *, window: str) -> pl.Series:
     return (microseconds // (parse_window(window) // timedelta(microseconds=1))).fill_null(-1)
 
 
+def window_starts(times: pl.Series, *, window: str) -> pl.Series:
+    """Return the first moment of the window of each time; none for one that is missing."""
+    length = parse_window(window) // timedelta(microseconds=1)
+    return (times.to_physical() // length * length).cast(times.dtype)
+
+
 def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
     """Return another id for each window of a user, so that nobody can be followed from one window to the next."""
     return users + "\0" + windows.cast(pl.String)

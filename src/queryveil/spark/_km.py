@@ -17,8 +17,7 @@ from queryveil.data import Int8s, Int32s
 from queryveil.data.rows import Rows
 from queryveil.methods import Km, Target
 from queryveil.methods.km import _deletion, _pivot_kernels, combinations
-from queryveil.methods.km.km import window_starts
-from queryveil.release import Counts, TextCounts, TimeDetail, ids_per_window
+from queryveil.release import Counts, TextCounts, TimeDetail, ids_per_window, window_starts
 from queryveil.spark import _executors, _histories, _writing
 from queryveil.spark._executors import SparkLog, map_frames, stored
 from queryveil.spark._histories import LABELLED, Vocabulary, list_rows, strip_windows
@@ -80,7 +79,7 @@ def _rewrite(
     word = np.where(found.fill_null(value=False).to_numpy(), histories.terms, -1).astype(np.int32)
     out = rows.with_columns(rewrite(tokens, owners, histories, word, tokens.vocabulary).alias("query"))
     if window is not None and starts:
-        out = out.with_columns(window_starts(out, window))
+        out = out.with_columns(window_starts(out["time"], window=window))
     if window is not None:
         out = out.with_columns(ids_per_window(who["user"].gather(owners), who["window"].gather(owners)))
     return out.filter(pl.col("query") != "")

@@ -22,7 +22,7 @@ from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, term_values
 from queryveil.methods.km._times import UNITS, share_times
 from queryveil.methods.settings import KmSettings, Target
-from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window
+from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
@@ -117,7 +117,7 @@ class Km(KmSettings):
                 time_unit, times = self._share_times(frame, owners[stays], histories, outcome)
                 columns = columns if time_unit else replace(columns, time=TimeDetail.DROP)
             else:
-                times = window_starts(frame, self.window)
+                times = window_starts(frame["time"], window=self.window)
             frame = frame.with_columns(times)
         out = columns.apply(frame, owners[stays], rng=rng)
 
@@ -189,7 +189,7 @@ class Km(KmSettings):
         released, _ = Histories.of_pairs(
             histories.entry_user[there], outcome.word[there], n_users=histories.n_users, n_terms=len(outcome.words)
         )
-        starts = {unit: window_starts(frame, unit) for unit in UNITS}
+        starts = {unit: window_starts(frame["time"], window=unit) for unit in UNITS}
         return share_times(owners, starts, terms=released, k=self.k, m=self.m or 1)
 
     def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, Int64s]:
@@ -260,12 +260,6 @@ def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
     number = frame["time"].to_physical() // (parse_window(window) // timedelta(microseconds=1))
     # No window has a number so low, not even one before 1970.
     return number.fill_null(-(2**40))
-
-
-def window_starts(frame: pl.DataFrame, window: str) -> pl.Series:
-    """Return the first moment of each row's window; none for rows without a time."""
-    length = parse_window(window) // timedelta(microseconds=1)
-    return (frame["time"].to_physical() // length * length).cast(frame["time"].dtype)
 
 
 GONE = -1

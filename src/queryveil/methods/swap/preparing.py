@@ -9,7 +9,7 @@ import polars as pl
 from queryveil.data import Int64s
 from queryveil.methods.settings import SwapSettings
 from queryveil.settings import settings_of
-from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED, Classifier
+from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED, Classifier, Kind
 from queryveil.text.identifiers import remove_identifiers
 
 CATEGORY_NAMES = (*CATEGORIES, UNCLASSIFIED)
@@ -42,6 +42,11 @@ class Prepared:
 def check_unclassified(unclassified: str) -> None:
     """Raise if this cannot be done with queries that have no category."""
     settings_of(SwapSettings)["unclassified"].check(unclassified)
+
+
+def classifier_of(chosen: Classifier | Kind | str | None) -> Classifier:
+    """Return the classifier, or one of a kind with the tables of the package."""
+    return chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen or Kind.EVIDENCE)
 
 
 def prepare(frame: pl.DataFrame, *, classifier: Classifier, unclassified: str = "pool") -> Prepared:

@@ -1,7 +1,6 @@
 """Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -10,12 +9,13 @@ from msgspec import structs
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadParameter
-from queryveil.guarantees import SwapAnonymity, parse_window
+from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
-from queryveil.methods.swap.preparing import Prepared, prepare
-from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window, window_numbers
+from queryveil.methods.swap.preparing import Prepared, classifier_of, prepare
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window
+from queryveil.release.columns import window_numbers, window_starts
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
@@ -83,8 +83,8 @@ class Swap(SwapSettings):
         check_queries(log, method="swap")
         rng = generator(self.seed)
         progress.step("classifying")
-        classifier = _classifier(self.classifier)
-        prepared = prepare(log.frame.select("user", "query"), classifier=classifier, unclassified=self.unclassified)
+        classifier, asked = classifier_of(self.classifier), log.frame.select("user", "query")
+        prepared = prepare(asked, classifier=classifier, unclassified=self.unclassified)
         arrivals = self._order(log.frame, prepared.rows, rng)
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
         progress.step("swapping")
@@ -106,9 +106,7 @@ class Swap(SwapSettings):
         if self.columns.time is not TimeDetail.SHARED:
             return rows
         # Ids are of one window, so its start is the time of everybody who has a row in it.
-        length = parse_window(str(self.window)) // timedelta(microseconds=1)
-        starts = pl.when(rows["time"].is_not_null()).then(windows * length).cast(rows["time"].dtype)
-        return rows.with_columns(starts.alias("time"))
+        return rows.with_columns(window_starts(rows["time"], window=str(self.window)))
 
     def _changes_ids(self, frame: pl.DataFrame) -> bool:
         return self.promise.window is not None and "time" in frame.columns
@@ -146,7 +144,7 @@ class Swap(SwapSettings):
             method="swap",
             promise=promise,
             parameters=parameters_of(
-                self, l=self.n_distinct, window=promise.window, classifier=_name_of(_classifier(self.classifier))
+                self, l=self.n_distinct, window=promise.window, classifier=_name_of(classifier_of(self.classifier))
             ),
             counts=counts,
             texts=count_texts(out["query"], asked=prepared.frame["query"], users=prepared.frame["user"]),
@@ -181,10 +179,6 @@ class Swap(SwapSettings):
             why = "rows suppressed as no pool of k events and l users set them free"
             found.append(f"{why}: {n_suppressed:,} of {n_came:,}")
         return found + caveats(log.reading, seed=self.seed, columns=log.columns, shuffled="users and queries")
-
-
-def _classifier(chosen: Classifier | Kind | str | None) -> Classifier:
-    return chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen or Kind.EVIDENCE)
 
 
 def _name_of(classifier: Classifier) -> str:

@@ -213,7 +213,7 @@ class EventsToPools:
     secret: bytes
     shards: int
     unclassified: str
-    classifier: Classifier | Kind
+    classifier: Classifier | Kind | str | None
     keep: tuple[str, ...] = field(default=())
 
     def pack(self, events: DataFrame) -> DataFrame:
@@ -221,8 +221,7 @@ class EventsToPools:
         return map_batches(events.select(*_columns(events, keep=self.keep)), self._pack_batches, PACKED)
 
     def _pack_batches(self, batches: Batches) -> Batches:
-        chosen = self.classifier
-        classifier = chosen if isinstance(chosen, Classifier) else Classifier(kind=chosen)
+        classifier = preparing.classifier_of(self.classifier)
         names = ColumnPolicy(ids=Ids.KEYED, key=self.key)
         tally: Counter[str] = Counter()
         for batch in batches:

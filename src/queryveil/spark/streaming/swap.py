@@ -127,7 +127,7 @@ class SwapStream(PoolRules):
             secret=self.secret,
             shards=self.shards,
             unclassified=self.unclassified,
-            classifier=self._shipped,
+            classifier=self.classifier,
             keep=columns.keep,
         )
         released = (
@@ -204,12 +204,6 @@ class SwapStream(PoolRules):
     def _columns(self) -> ColumnPolicy:
         return ColumnPolicy(ids=Ids.KEYED, key=self.key, time=cast(TimeDetail, self.time), keep=self.keep)
 
-    @property
-    def _shipped(self) -> Classifier | Kind:
-        """What executors get: the tables of the package are there already."""
-        chosen = self.classifier
-        return chosen if isinstance(chosen, Classifier) else Kind(chosen or Kind.EVIDENCE)
-
     def _made_with(self, folders: Folders) -> str:
         """Return the settings that the state of this stream depends on, one a line."""
         as_given = ("k", "growth", "max_pool", "shrink", "remembered", "repeats", "min_query_users", "shards")
@@ -222,7 +216,7 @@ class SwapStream(PoolRules):
             "state": 2,
             "l": self.promise.l,
             "window": self.window or "none",
-            "classifier": "own tables" if isinstance(self.classifier, Classifier) else self._shipped,
+            "classifier": "own tables" if isinstance(self.classifier, Classifier) else self.classifier or Kind.EVIDENCE,
             "key": hashlib.sha256(b"queryveil key\0" + self.key).hexdigest()[:16],
             "time": self._columns.time,
             "keep": ",".join(self._columns.keep),
