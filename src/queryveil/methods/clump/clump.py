@@ -158,10 +158,7 @@ class Bags:
     removed: dict[str, int]
 
     def layers(self, rng: np.random.Generator) -> list[Int64s]:
-        """Return the transactions in layers in which everybody has one at most: first the longest of each person.
-
-        Clusters that are made within a layer are of as many people as transactions.
-        """
+        """Return the transactions in layers, each of different people; the longest of each person are in the first."""
         n = self.nodes.n_rows
         order = np.lexsort((rng.permutation(n), -self.nodes.lengths, self.people))
         is_first = np.append(True, np.diff(self.people[order]) != 0) if n else np.zeros(0, np.bool_)
@@ -182,16 +179,21 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
         items = lists.explode(empty_as_null=False)
         people = np.arange(data.n_transactions, dtype=np.int32)
     else:
-        users, distinct_users = encode(data.frame["user"])
-        owner, items = _words(data, users=None if unit is Unit.QUERY else users)
-        people = users if unit is Unit.QUERY else np.arange(len(distinct_users), dtype=np.int32)
+        tokens = tokenize(data.frame["query"], by_blanks=data.terms_are_items)
+        terms = tokens.row_terms()
+        owner, items = terms.row_of_entry.astype(np.int32), tokens.vocabulary.gather(terms.values)
+        people, distinct_users = encode(data.frame["user"])
+        if unit is not Unit.QUERY:
+            owner, people = people[owner], np.arange(len(distinct_users), dtype=np.int32)
     n_rows = len(people)
     codes, words = encode(items)
     nodes = taxonomy.find_all(words)[codes] if len(words) else codes
-    if isinstance(data, Transactions) or data.terms_are_items:
-        _check_known(nodes, owner)
     known = nodes >= 0
-    removed["words_outside_the_taxonomy"] = int((~known).sum())
+    n_unknown = int((~known).sum())
+    if n_unknown and (isinstance(data, Transactions) or data.terms_are_items):
+        reason = f"an item is outside the taxonomy ({n_unknown} such in all); add them to it, or leave them out"
+        raise BadRow("the transactions", int(owner[~known][0]) + 1, reason=reason)
+    removed["words_outside_the_taxonomy"] = n_unknown
     owner, nodes = owner[known], nodes[known]
     if distinct:
         pairs = np.unique(owner.astype(np.int64) * taxonomy.n_nodes + nodes)
@@ -202,24 +204,6 @@ def bags_of(data: QueryLog | Transactions, taxonomy: Taxonomy, *, unit: Unit, di
     there = np.flatnonzero(bags.lengths)
     removed["transactions_without_items"] = n_rows - len(there)
     return Bags(nodes=bags.take(there), people=people[there], removed=removed)
-
-
-def _words(log: QueryLog, *, users: Int32s | None) -> tuple[Int32s, pl.Series]:
-    """Return the words of a log, each with the number of its row or, if given, of its user."""
-    tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
-    terms = tokens.row_terms()
-    row = terms.row_of_entry.astype(np.int32)
-    return row if users is None else users[row], tokens.vocabulary.gather(terms.values)
-
-
-def _check_known(nodes: Int32s, owner: Int32s) -> None:
-    unknown = np.flatnonzero(nodes < 0)
-    if len(unknown):
-        raise BadRow(
-            "the transactions",
-            int(owner[unknown[0]]) + 1,
-            reason=f"an item is outside the taxonomy ({len(unknown)} such in all); add them to it, or leave them out",
-        )
 
 
 def _joined(parts: list[Clustering]) -> Clustering:
