@@ -182,13 +182,6 @@ class Storage:
             if name.startswith(".") and name.endswith(".crc"):
                 raw.delete(status.getPath(), False)
 
-    def check_target(self, folder: str, *, force: bool) -> None:
-        """Raise if a release may or can not be written there; better before the work than after it."""
-        self.check_free(folder, force=force)
-        # Whether a folder can be made there is best found out by making one.
-        with self.scratch(folder):
-            pass
-
     def check_free(self, folder: str, *, force: bool) -> None:
         """Raise if something stands in the place of a release that may not be replaced."""
         parent = str(self._path(self.qualified(folder)).getParent())

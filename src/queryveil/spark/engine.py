@@ -59,7 +59,11 @@ class Spark:
     @translate_spark_errors()
     def check_target(self, folder: str, *, force: bool = False) -> None:
         """Raise if a release may not be written there."""
-        Storage(spark=self.session).check_target(folder, force=force)
+        storage = Storage(spark=self.session)
+        storage.check_free(folder, force=force)
+        # Whether a folder can be made there is best found out by making one.
+        with storage.scratch(folder):
+            pass
 
     @translate_spark_errors(so="nothing was released")
     def anonymize(
