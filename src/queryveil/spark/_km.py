@@ -44,8 +44,7 @@ def rewrite_queries(
 ) -> DataFrame:
     """Return the rows whose queries have a term left, with these terms alone.
 
-    With windows users get a name for each, so that nobody can be followed from one to the next, and with `starts` the
-    times are those at which windows begin.
+    With windows users get another name in each, and with `starts` the times are those at which windows begin.
     """
     # Spark 4.3 takes time squared to hand lists to Python if many of them are missing, hence an empty one for each row.
     asked = rows.withColumns(
@@ -106,9 +105,8 @@ def anonymize_km(method: Km, log: SparkLog, *, scratch: str) -> _writing.Cluster
         raise errors.BadParameter("window", method.window, allowed="left out for a log without times")
     by_blanks = log.layout.terms_are_items
     people = _histories.exclude_bots(log, threshold=method.bot_threshold)
-    rows = people.frame.select(
-        [name for name in log.columns if name in ("user", "query", "time", *method.columns.keep)]
-    )
+    needed = {"user", "query", "time", *method.columns.keep}
+    rows = people.frame.select([name for name in log.columns if name in needed])
     progress.step("reading terms")
     collected = _histories.collect_histories(rows, window=method.window, by_blanks=by_blanks)
     histories = stored(collected, f"{scratch}/histories")
@@ -242,14 +240,8 @@ def _sent(state: pl.DataFrame, *, is_open: Broadcast[Int8s], n_shards: int) -> p
     (ptr, labels), kept = list_rows(state["labels"]), list_rows(state["kept"]).values.copy()
     shard, row, begins, places = _pivot_kernels.share_out(ptr, labels, kept, is_open.value, n_shards)
     sent = Rows(begins, labels[places])
-    return pl.DataFrame(
-        {
-            "shard": shard,
-            "uid": state["uid"].gather(row),
-            "labels": sent.to_series(),
-            "kept": sent.to_series(kept[places]),
-        }
-    )
+    lists = {"labels": sent.to_series(), "kept": sent.to_series(kept[places])}
+    return pl.DataFrame({"shard": shard, "uid": state["uid"].gather(row)} | lists)
 
 
 def _decided(messages: pl.DataFrame, *, is_open: Broadcast[Int8s], n_shards: int, k: int, m: int) -> pl.DataFrame:

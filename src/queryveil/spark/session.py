@@ -28,8 +28,7 @@ _SETTINGS = {
 def start(master: str | None = None) -> SparkSession:
     """Return the running session, or start one; without a master it is the one that spark-submit or files have set.
 
-    On a master that begins with `local` executors run this very Python, keep rows where only its owner may look, and
-    listen to this machine alone.
+    On a `local` master executors run this very Python, keep rows in a private folder, and listen to this machine alone.
     """
     # PySpark names a pandas that it was not tried with; no pandas function of it is used here.
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
@@ -92,9 +91,6 @@ def _on_this_machine() -> dict[str, str]:
 def check_session(session: SparkSession) -> SparkSession:
     """Return the session, or raise if it is one of Spark Connect."""
     if not hasattr(session, "_jvm"):
-        raise NotYet(
-            "a session of Spark Connect",
-            "folders are renamed by the driver itself",
-            instead="run on the cluster with spark-submit",
-        )
+        why = "folders are renamed by the driver itself"
+        raise NotYet("a session of Spark Connect", why, instead="run on the cluster with spark-submit")
     return session

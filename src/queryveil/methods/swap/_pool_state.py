@@ -198,8 +198,9 @@ class HeldRows:
         """Return those who wait in the order of their places, with pool, hash and rank by age."""
         pool, user_row, query_row, user, text, issuer = waiting.taken()
         named = with_own_texts(self.users[pl.Series(user_row)])
-        users = pl.DataFrame({"pool": pool, "hash": user, "age": _ranks(user_row)}).hstack(named)
-        places = pl.DataFrame({"_text": text, "_issuer": issuer, "_age": _ranks(query_row)})
+        age, query_age = (np.argsort(np.argsort(rows)) for rows in (user_row, query_row))
+        users = pl.DataFrame({"pool": pool, "hash": user, "age": age}).hstack(named)
+        places = pl.DataFrame({"_text": text, "_issuer": issuer, "_age": query_age})
         return users, pl.concat([places, with_own_texts(self.queries[pl.Series(query_row)])], how="horizontal")
 
     @classmethod
@@ -224,7 +225,3 @@ def _renumber(rows: Int64s, taken: Bools) -> pl.Series:
     stay = np.sort(rows[taken])
     rows[taken] = np.searchsorted(stay, rows[taken])
     return pl.Series(stay)
-
-
-def _ranks(rows: Int64s) -> Int64s:
-    return np.argsort(np.argsort(rows))

@@ -109,9 +109,8 @@ class SwapStream(PoolRules):
         """
         check_streaming_extra()
         if self.secret is None:
-            raise BadParameter(
-                "secret", "none", allowed=f"at least {MIN_KEY_BYTES} secret bytes kept beside the checkpoint"
-            )
+            allowed = f"at least {MIN_KEY_BYTES} secret bytes kept beside the checkpoint"
+            raise BadParameter("secret", "none", allowed=allowed)
         for name in ("user", "query"):
             if name not in events.columns:
                 raise MissingColumn("the events", name, found=events.columns)
