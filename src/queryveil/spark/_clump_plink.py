@@ -1,7 +1,6 @@
 """clump, partition and plink on a cluster: groups are made in shards, and numbered over all of them.
 
-An average profile of plink is one of all users, not of a shard, so groups that are too small beside all others are
-joined.
+An average profile of plink is one of all users, not of a shard: groups that are too small beside it are joined.
 """
 
 from dataclasses import replace

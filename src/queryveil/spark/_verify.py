@@ -1,7 +1,6 @@
 """Checking a release that lies on a cluster: the promise, the folder, and terms that the original does not have.
 
-(k, m)-anonymity is counted by the checker's own terms and kernels, the combinations that begin with one item where all
-histories with that item are gathered.
+(k, m)-anonymity is counted by the checker's own kernels, where all histories with a combination's first item are.
 """
 
 from datetime import timedelta

@@ -1,7 +1,4 @@
-"""A release written by a cluster: which rows and columns leave, a folder of parts in place of one file, its manifest.
-
-Which columns are released and how ids and times change is said by `ColumnPolicy`.
-"""
+"""A release written by a cluster: what leaves by `ColumnPolicy`, a folder of parts in place of a file, a manifest."""
 
 import hashlib
 import secrets

@@ -36,10 +36,7 @@ _N_HEADS = 16
 
 
 def as_kernels_take(items: Rows[np.int32], parent: Int32s, loss: Floats) -> tuple[Rows[np.int32], Int32s, Floats]:
-    """Return the arrays in the kernels' types and writable, copied where they are not.
-
-    A kernel is compiled for each kind of array it meets, and read-only is a kind of its own.
-    """
+    """Return the arrays in the kernels' types and writable: kernels are compiled anew for those that are read-only."""
     return (
         Rows(np.require(items.ptr, np.int64, ["C", "W"]), np.require(items.values, np.int32, ["C", "W"])),
         np.require(parent, np.int32, ["C", "W"]),
@@ -86,10 +83,7 @@ class Cost:
 
 
 def cost(found: Clustering, items: Rows[np.int32], *, loss: Floats, level: Int32s, n_others: int = 0) -> Cost:
-    """Measure what the clusters release against the items of the transactions.
-
-    `n_others` are items of transactions that do not leave: they are lost.
-    """
+    """Measure what the clusters release against the items of the transactions, and `n_others` that do not leave."""
     released, n_items = found.released, len(items.values) + n_others
     size = np.bincount(found.cluster_of, minlength=released.n_rows)
     n_released = int(size @ released.lengths)

@@ -140,8 +140,7 @@ class _Class:
 def partition(items: Rows[np.int32], parent: Int32s, loss: Floats, *, k: int) -> Clustering:
     """Split the transactions top-down into classes of k or more, and return what each releases.
 
-    Transactions without items form a class that releases nothing; if they are fewer than k, the shortest others join
-    them.
+    Transactions without items form a class that releases nothing; if fewer than k, the shortest others join them.
     """
     n_rows = items.n_rows
     check_k(k, n_rows)

@@ -1,7 +1,4 @@
-"""Find the terms to keep: delete as the paper does, build up in better orders, and take the best outcome.
-
-Terms are deleted until every combination of up to m has k users, then what can come back is restored.
-"""
+"""Find the terms to keep: delete as the paper does, build up in better orders, and take the best outcome."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -106,8 +103,7 @@ def _until_settled(order: Int64s, doing: str) -> Iterator[tuple[Int32s, Int8s]]:
 def build(histories: Histories, order: Int32s, *, k: int, m: int) -> Bools:
     """Start from nothing and grant each term in turn to as many of its users as can have it; mark what they got.
 
-    A term that comes later is never the reason why an earlier one must go: one pass is enough, and nothing can be
-    restored after it.
+    A later term is never the reason why an earlier one must go: one pass is enough, and nothing can be restored after.
     """
     index = index_terms(histories.user_terms, n_terms=histories.n_terms)
     built = np.empty(len(histories.terms), np.int32)

@@ -1,7 +1,4 @@
-"""(k, m)-anonymity by deleting terms: Burghardt, Böhm, Guttmann and Clifton.
-
-With a taxonomy a term that would have to go moves up to what it is a kind of, and goes only from the root.
-"""
+"""(k, m)-anonymity by deleting terms (Burghardt, Böhm, Guttmann and Clifton), or moving them up in a taxonomy first."""
 
 from __future__ import annotations
 

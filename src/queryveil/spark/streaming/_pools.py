@@ -119,8 +119,7 @@ def places(events: pl.DataFrame, *, key: UInt64s) -> pl.Series:
 def in_order_of_arrival(events: pl.DataFrame) -> pl.DataFrame:
     """Sort events by time, those of the same time or without one by their place; then drop both.
 
-    Spark hands over the rows of a batch in another order each time, and a batch that is done again after a crash must
-    release the very same rows.
+    Spark hands over a batch in another order each time, and one done again after a crash must release the same rows.
     """
     rest = [name for name in sorted(events.columns) if name not in ("time", "place")]
     return events.sort("time", "place", *rest, nulls_last=True).drop("time", "place")
@@ -259,10 +258,7 @@ def _columns(events: DataFrame, *, keep: tuple[str, ...]) -> list[Column]:
 
 
 def _by_pool(events: pl.DataFrame, *, names: ColumnPolicy, key: UInt64s, shards: int) -> list[dict[str, Any]]:
-    """Return category, shard and packed events of each pool.
-
-    From here on users have the names that they leave with: no state holds another.
-    """
+    """Return category, shard and packed events of each pool; users have the names that they leave with in any state."""
     events = events.with_columns(names.released_ids(events["user"]))
     shard = pl.col("user").str.head(_HEX_DIGITS).str.to_integer(base=16) % shards
     events = events.with_columns(places(events, key=key), shard=shard.cast(pl.Int32))

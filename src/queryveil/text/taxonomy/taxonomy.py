@@ -1,7 +1,4 @@
-"""Taxonomies: trees of items, from WordNet, from a file, or balanced over a sorted domain.
-
-WordNet's nouns are read from the table in the package (made by tools/build_wordnet.py).
-"""
+"""Taxonomies: trees of items, from WordNet (tools/build_wordnet.py), a file, or balanced over a sorted domain."""
 
 from __future__ import annotations
 
@@ -53,9 +50,6 @@ class Plurals:
             whole = parts.with_columns(part=changed).group_by("row", maintain_order=True).agg(pl.col("part").str.join())
             at[compound] = places(whole["part"], table=table)
         return at
-
-    def __repr__(self) -> str:
-        return f"Plurals(n_irregular={len(self.irregular)})"
 
     def _bases(self, words: pl.Series, *, table: pl.Series) -> Int32s:
         at = places(words, table=self.irregular)

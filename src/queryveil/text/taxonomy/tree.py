@@ -1,7 +1,4 @@
-"""Trees as arrays of parents, numbered depth-first: each subtree is a run of numbers that begins with its top.
-
-They are made of ranges, or of pairs of child and parent, one a line.
-"""
+"""Trees as arrays of parents, numbered depth-first: each subtree is a run of numbers that begins with its top."""
 
 import csv
 import unicodedata
@@ -176,8 +173,7 @@ def read_pairs(path: str | Path) -> Iterator[Pair]:
 def link(pairs: Iterable[Pair], *, file: str) -> tuple[pl.Series, Int32s]:
     """Return the nodes that pairs name, as they first appear, and the parent of each (-1: the root).
 
-    Raises where the pairs are not one tree, with the line. Names are the same when they differ only in case and
-    blanks; the first spelling is kept.
+    Raises, with the line, where they are no tree. Names that differ only in case and blanks are one, as first spelled.
     """
     numbers: dict[str, int] = {}
     names: list[str] = []
