@@ -23,11 +23,18 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
     >>> counts.n_texts, counts.n_of_one_person, counts.n_rows_of_one_person
     (2, 1, 2)
     """
-    texts, n_rows = distinct_texts(released)
-    is_of_one = None
-    if asked is not None and users is not None:
-        is_of_one = sole_askers(texts, asked=asked, users=encode(users)[0]) >= 0
-    return counted(texts, n_rows, is_of_one=is_of_one)
+    if asked is None or users is None:
+        return counted(*distinct_texts(released), is_of_one=None)
+    code, texts = encode(pl.concat([asked.rename(""), released.rename("")]))
+    return count_numbered(texts, released=code[len(asked) :], asked=code[: len(asked)], users=encode(users)[0])
+
+
+def count_numbered(texts: pl.Series, *, released: Int32s, asked: Int32s, users: Int32s) -> TextCounts:
+    """Count the distinct texts of released rows, as `count_texts` does, where the rows have numbers of texts already."""
+    number, forms = encode(_normal_form(texts))
+    n_rows, sole = np.bincount(number[released], minlength=len(forms)), _sole(number[asked], users, n=len(forms))
+    is_there = (n_rows > 0) & (forms != "").to_numpy()
+    return counted(forms.filter(is_there), n_rows[is_there], is_of_one=sole[is_there] >= 0)
 
 
 def counted(texts: pl.Series, n_rows: Int64s, *, is_of_one: Bools | None) -> TextCounts:
@@ -60,12 +67,17 @@ def sole_askers(texts: pl.Series, *, asked: pl.Series, users: Int32s | Int64s) -
     """
     as_written, written = encode(asked)
     number, forms = encode(_normal_form(written))
-    code, sole = number[as_written], np.empty(len(forms), np.int64)
-    sole[code] = users
-    sole[code[sole[code] != users]] = -1
-    known = pl.DataFrame({"text": forms, "user": sole})
+    known = pl.DataFrame({"text": forms, "user": _sole(number[as_written], users, n=len(forms))})
     found = texts.to_frame("text").join(known, on="text", how="left", maintain_order="left")["user"]
     return found.fill_null(-1).to_numpy()
+
+
+def _sole(code: Int32s, users: Int32s | Int64s, *, n: int) -> Int64s:
+    """Return the one user of each number; -1 where there are several, or none."""
+    sole = np.full(n, -1, np.int64)
+    sole[code] = users
+    sole[code[sole[code] != users]] = -1
+    return sole
 
 
 def _normal_form(texts: pl.Series) -> pl.Series:

@@ -15,7 +15,7 @@ from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equa
 from queryveil.methods.kdelta._objects import Objects, read_objects
 from queryveil.methods.settings import KdeltaSettings
 from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
-from queryveil.release.texts import count_texts
+from queryveil.release.texts import count_numbered
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text.tokens import encode
@@ -145,9 +145,7 @@ class Kdelta(KdeltaSettings):
         removed["users_left_empty"] = log.n_users - removed["bot_users"] - counts.n_users_after
         measures = outcome.measures | losses(original, outcome.query, url)
         # A query that only programs and one person asked is that person's.
-        texts = count_texts(
-            out["query"], asked=people.texts.gather(people.query), users=log.frame["user"].gather(people.place)
-        )
+        texts = count_numbered(people.texts, released=outcome.query, asked=people.query, users=people.user)
         manifest = Manifest(
             method="kdelta",
             promise=self.promise,

@@ -20,7 +20,7 @@ from queryveil.methods.km._deletion import Objective, check_values, choose, dele
 from queryveil.methods.km._times import UNITS, share_times
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
-from queryveil.release.texts import count_texts
+from queryveil.release.texts import count_numbered
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import Tokens, tokenize
@@ -136,8 +136,12 @@ class Km(KmSettings):
             n_alone=self.columns.n_alone(out),
             time_unit=time_unit,
         )
-        counted = None if by_blanks else count_texts(out["query"], asked=texts, users=people["user"])
-        manifest = msgspec.structs.replace(manifest, texts=counted, changed=outcome.changed, measures=outcome.measures)
+        manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
+        if not by_blanks:
+            code, distinct = encode(texts)
+            users = owners if self.window is None else encode(people["user"])[0]
+            counted = count_numbered(distinct, released=code[stays], asked=code, users=users)
+            manifest = msgspec.structs.replace(manifest, texts=counted)
         return Release(data=log.with_frame(out), manifest=manifest)
 
     def _delete(
