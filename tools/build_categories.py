@@ -79,7 +79,7 @@ def choose_units(
 ) -> set[str]:
     """Give common nouns and adjectives, and the nouns that are rarer or of several words but have a vote."""
     chosen = {unit for unit in adjectives if " " not in unit and counts.get(unit, 0) >= MIN_WORD_COUNT}
-    for noun in wordnet.lexicon.words.to_list():
+    for noun in wordnet.words.to_list():
         words = noun.replace("-", " ").replace("'", " ").split()
         if len(words) == 1:
             if counts.get(noun, 0) >= MIN_WORD_COUNT or (votes[noun].sum() > 0.5 and noun.isalpha()):
@@ -140,12 +140,12 @@ def shares_of(folder: Path, *, counts: dict[str, int]) -> tuple[list[str], Share
     seeds, weak, decisive, roots = read_seeds(SEEDS)
     wordnet, vectors = Taxonomy.wordnet(), Vectors()
     node_votes = votes_of_nodes(wordnet, roots)
-    votes = votes_of_words(wordnet.lexicon.words.to_list(), wordnet, node_votes)
+    votes = votes_of_words(wordnet.words.to_list(), wordnet, node_votes)
     lemmas = {kind: read_lemmas(folder, kind) for kind in ("noun", "verb", "adj", "adv")}
     known = choose_units(wordnet, votes, counts=counts, adjectives=lemmas["adj"])
     known |= proper_words(counts, lemmas=set().union(*lemmas.values()), min_count=MIN_WORD_COUNT)
     weak |= weak_names(
-        votes_of_words(wordnet.lexicon.words.to_list(), wordnet, without_people(wordnet, node_votes)), seeds=seeds
+        votes_of_words(wordnet.words.to_list(), wordnet, without_people(wordnet, node_votes)), seeds=seeds
     )
     cities = {name for name in read_cities() if name not in counts and len(name) > 3}
     # A bare number says nothing: 411 and 1999 are mostly neither a service nor a year of interest.

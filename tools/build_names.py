@@ -126,12 +126,12 @@ def places() -> set[str]:
 @cache
 def _nouns(*, but: str | None = None) -> set[str]:
     nouns = Taxonomy.wordnet()
-    first = nouns.lexicon.find_all(nouns.lexicon.words)
+    first = nouns.find_all(nouns.words)
     is_wanted = first >= 0
     if but is not None:
         top = nouns.find(but)
         is_wanted &= (first < top) | (first > nouns.last[top])
-    return set(nouns.lexicon.words.filter(pl.Series(is_wanted)))
+    return set(nouns.words.filter(pl.Series(is_wanted)))
 
 
 def first_names(percents: dict[str, float], counts: dict[str, int]) -> dict[str, int]:

@@ -116,7 +116,7 @@ def votes_of_nodes(wordnet: Taxonomy, roots: dict[str, list[str]]) -> Shares:
     for number, name in enumerate(CATEGORIES):
         for noun in roots[name]:
             word, _, sense = noun.partition("#")
-            nodes = wordnet.lexicon.all_senses(pl.Series([word])).values
+            nodes = wordnet.all_senses(pl.Series([word])).values
             if len(nodes) < int(sense or 1):
                 raise SystemExit(f"WordNet has no {noun}")
             votes[nodes[int(sense or 1) - 1], number] = 1
@@ -133,7 +133,7 @@ def votes_of_nodes(wordnet: Taxonomy, roots: dict[str, list[str]]) -> Shares:
 
 def without_people(wordnet: Taxonomy, node_votes: Shares) -> Shares:
     """Give the votes with those of persons left out: a name is not about what its most famous bearer did."""
-    person = wordnet.lexicon.find_all(pl.Series(["person"]))[0]
+    person = wordnet.find_all(pl.Series(["person"]))[0]
     is_person = np.zeros(len(node_votes), bool)
     is_person[person] = True
     for node in range(len(node_votes)):
@@ -144,7 +144,7 @@ def without_people(wordnet: Taxonomy, node_votes: Shares) -> Shares:
 def votes_of_words(words: Iterable[str], wordnet: Taxonomy, node_votes: Shares) -> dict[str, Shares]:
     """Give each word the votes of its senses, the first counting most; the rest of 1 is for no vote."""
     words = list(words)
-    found = wordnet.lexicon.all_senses(pl.Series(words))
+    found = wordnet.all_senses(pl.Series(words))
     out = {}
     for i, word in enumerate(words):
         senses = found.row(i)

@@ -16,7 +16,6 @@ from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.methods.plink.profiles import augmented, profiles_of, similarity, synsets
 from queryveil.methods.settings import Weights
-from queryveil.text.taxonomy.taxonomy import Lexicon
 
 UP1, UP2 = {"kitten": 1.0, "riding": 0.8}, {"pup": 0.6, "equitation": 1.0}
 UP3 = {"mocha": 0.7, "java": 0.6, "coffee": 0.8}
@@ -38,7 +37,7 @@ def tree() -> Taxonomy:
     grown = Taxonomy.from_pairs(PARENTS.items())
     words = sorted(SENSES)
     nodes = Rows.from_lists([[grown.find(name) for name in SENSES[word]] for word in words])
-    return replace(grown, lexicon=Lexicon(words=pl.Series(words), word_nodes=nodes))
+    return replace(grown, words=pl.Series(words), word_nodes=nodes)
 
 
 TREE = tree()

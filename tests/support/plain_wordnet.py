@@ -7,7 +7,7 @@ from bisect import bisect_left
 
 import polars as pl
 
-from queryveil.text.taxonomy.taxonomy import Lexicon, Plurals
+from queryveil.text.taxonomy.taxonomy import Plurals, Taxonomy
 from queryveil.text.taxonomy.tree import fold
 
 ENDINGS = (
@@ -15,13 +15,13 @@ ENDINGS = (
 )  # fmt: skip
 
 
-def plain_find(lexicon: Lexicon, word: str) -> int:
+def plain_find(taxonomy: Taxonomy, word: str) -> int:
     """Return the first sense of a word, by its singular if the word is in no table; -1 where it has none."""
     folded = fold(word)
-    at = place(folded, lexicon.words)
-    if at < 0 and lexicon.plurals is not None:
-        at = singular(lexicon.plurals, folded, lexicon.words)
-    return int(lexicon.word_nodes.row(at)[0]) if at >= 0 else -1
+    at = place(folded, taxonomy.words)
+    if at < 0 and taxonomy.plurals is not None:
+        at = singular(taxonomy.plurals, folded, taxonomy.words)
+    return int(taxonomy.word_nodes.row(at)[0]) if at >= 0 else -1
 
 
 def place(word: str, table: pl.Series) -> int:

@@ -94,7 +94,6 @@ def test_nobody_can_change_a_tree_that_others_use() -> None:
 
 def test_a_repr_is_short_and_names_no_item() -> None:
     assert repr(Taxonomy.from_pairs(FOOD)) == "Taxonomy(n_nodes=12, n_leaves=8, depth=3)"
-    assert repr(Taxonomy.from_pairs(FOOD).lexicon) == "Lexicon(n_words=12)"
 
 
 @given(any_tree())

@@ -138,8 +138,8 @@ def test_a_missing_word_and_an_empty_column_are_not_found(nouns: Taxonomy) -> No
 @st.composite
 def near_nouns(draw: st.DrawFn) -> str:
     """Draw a lemma or two with an ending that may make a plural of them."""
-    words = Taxonomy.wordnet().lexicon.words
-    irregular = pl.Series(Taxonomy.wordnet().lexicon.plurals.irregular)  # type: ignore[union-attr]
+    words = Taxonomy.wordnet().words
+    irregular = pl.Series(Taxonomy.wordnet().plurals.irregular)  # type: ignore[union-attr]
     parts = []
     for _ in range(draw(st.integers(1, 2))):
         table = draw(st.sampled_from([words, irregular]))
@@ -155,7 +155,7 @@ def near_nouns(draw: st.DrawFn) -> str:
 @example(["-", " - ", "s-s", "men men", "mice-mice mice", "s\ns", "ful", "sful", "bases on balls"])
 def test_a_column_finds_what_single_words_find(words: list[str]) -> None:
     nouns = Taxonomy.wordnet()
-    assert nouns.find_all(pl.Series(words, dtype=pl.String)).tolist() == [plain_find(nouns.lexicon, w) for w in words]
+    assert nouns.find_all(pl.Series(words, dtype=pl.String)).tolist() == [plain_find(nouns, w) for w in words]
 
 
 def test_the_first_hypernym_is_the_trees_and_the_others_are_kept(nouns: Taxonomy) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -71,59 +71,6 @@ class Plurals:
         return at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class Lexicon:
-    """Words and the nodes of each.
-
-    - words: the words in lower case, sorted and distinct
-    - word_nodes: the nodes of each word, its first sense first; a node that has been cut off its tree is -1
-    - plurals: if given, a word that is not in the table is looked up again by its singular
-    """
-
-    words: pl.Series
-    word_nodes: Rows[np.int32]
-    plurals: Plurals | None = None
-
-    @classmethod
-    def of_names(cls, names: pl.Series) -> Lexicon:
-        """Return the lexicon in which each node goes by its own name, in lower case."""
-        folded = fold_all(names)
-        order = folded.arg_sort()
-        return cls(
-            words=folded.gather(order),
-            word_nodes=Rows(np.arange(len(names) + 1), order.to_numpy().astype(np.int32)),
-        )
-
-    def find_all(self, words: pl.Series) -> Int32s:
-        """Return the first sense of every word of a column, -1 where it has none."""
-        ptr, nodes = self.word_nodes
-        first = np.append(nodes[ptr[:-1]], np.int32(-1))
-        return first[self._places(words)]
-
-    def all_senses(self, words: pl.Series) -> Rows[np.int32]:
-        """Return all senses of every word of a column, the first first; none for unknown words."""
-        ptr, nodes = self.word_nodes
-        # An empty row behind the others is what place -1 means.
-        found = Rows(np.append(ptr, ptr[-1]), nodes).take(self._places(words) % len(ptr))
-        return found.keep(found.values >= 0)
-
-    def with_nodes(self, number: Int32s) -> Lexicon:
-        """Return the same words for nodes that have been renumbered; `number` is -1 for those cut off."""
-        ptr, nodes = self.word_nodes
-        return replace(self, word_nodes=Rows(ptr, np.append(number, np.int32(-1))[nodes]))
-
-    def __repr__(self) -> str:
-        return f"Lexicon(n_words={len(self.words)})"
-
-    def _places(self, words: pl.Series) -> Int32s:
-        folded = fold_all(words)
-        at = places(folded, table=self.words)
-        if self.plurals is not None:
-            unknown = np.flatnonzero(at < 0)
-            at[unknown] = self.plurals.singulars(folded.gather(unknown), table=self.words)
-        return at
-
-
 TABLE = "wordnet.npz"
 """The table's file, in queryveil/text/data.
 
@@ -165,7 +112,9 @@ class Taxonomy:
     So a parent's number is smaller than those of its children, and the nodes from v to `last[v]` are v and all
     below it. The root's `parent` is -1 and its `level` 1. `n_leaves` counts the leaves under a node, a leaf has 1.
     `loss` is (n_leaves - 1) / (n_leaves of the root - 1), and 0 in a tree of one leaf (LM in the paper).
-    `names` are distinct. The arrays are read-only.
+    `names` are distinct. The arrays are read-only. `words` are in lower case, sorted and distinct, and `word_nodes` has
+    the nodes of each, its first sense first, -1 for one that was cut off; with `plurals` a word that is not there is
+    looked up again by its singular.
 
     >>> food = Taxonomy.from_pairs([("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("milk", "food")])
     >>> food
@@ -181,7 +130,9 @@ class Taxonomy:
     n_leaves: Int32s
     loss: Floats
     names: pl.Series
-    lexicon: Lexicon
+    words: pl.Series
+    word_nodes: Rows[np.int32]
+    plurals: Plurals | None
     node_hypernyms: Rows[np.int32]
 
     @classmethod
@@ -195,8 +146,7 @@ class Taxonomy:
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str]]) -> Taxonomy:
         """Join pairs of child and parent; errors name the number of the pair, from 1, as its line."""
-        rows = (tree.Pair(line, child, parent) for line, (child, parent) in enumerate(pairs, 1))
-        return _of_pairs(rows, file="the pairs")
+        return _of_pairs(((line, *pair) for line, pair in enumerate(pairs, 1)), file="the pairs")
 
     @classmethod
     def balanced(cls, items: pl.Series | Sequence[str | float], *, fan_out: int) -> Taxonomy:
@@ -218,7 +168,7 @@ class Taxonomy:
         names = spanned.zip_with(pl.Series(first < last), leaves.gather(first))
         if fold_all(names).n_unique() < len(names):
             raise BadParameter("items", "an item named like a range of others", allowed="names without two dots")
-        return _grow(parent, names=names, lexicon=Lexicon.of_names(names))
+        return _grow(parent, names=names)
 
     @classmethod
     def wordnet(cls) -> Taxonomy:
@@ -251,16 +201,21 @@ class Taxonomy:
         return int(self.find_all(pl.Series([word]))[0])
 
     def find_all(self, words: pl.Series) -> Int32s:
-        """Return the node of every word of a column, -1 where there is none."""
-        return self.lexicon.find_all(words)
+        """Return the node of every word of a column (of its first sense), -1 where there is none."""
+        ptr, nodes = self.word_nodes
+        first = np.append(nodes[ptr[:-1]], np.int32(-1))
+        return first[self._places(words)]
 
     def senses(self, word: str) -> Int32s:
         """Return the nodes of all senses of a word, the first first."""
         return self.all_senses(pl.Series([word])).values
 
     def all_senses(self, words: pl.Series) -> Rows[np.int32]:
-        """Return the nodes of all senses of every word of a column, the first first."""
-        return self.lexicon.all_senses(words)
+        """Return the nodes of all senses of every word of a column, the first first; none for unknown words."""
+        ptr, nodes = self.word_nodes
+        # An empty row behind the others is what place -1 means.
+        found = Rows(np.append(ptr, ptr[-1]), nodes).take(self._places(words) % len(ptr))
+        return found.keep(found.values >= 0)
 
     def named(self, names: pl.Series) -> Int32s:
         """Return the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
@@ -287,21 +242,47 @@ class Taxonomy:
         is_kept[0] = True
         number = np.where(is_kept, np.cumsum(is_kept) - 1, -1).astype(np.int32)
         kept = np.flatnonzero(is_kept)
+        ptr, nodes = self.word_nodes
         hypernyms = self.node_hypernyms.take(kept)
         hypernyms = hypernyms.keep(is_kept[hypernyms.values])
+        renumbered = np.append(number, np.int32(-1))
         restricted = _grow(
-            np.append(number, np.int32(-1))[self.parent[kept]],
+            renumbered[self.parent[kept]],
             names=self.names.gather(kept),
-            lexicon=self.lexicon.with_nodes(number),
+            words=self.words,
+            word_nodes=Rows(ptr, renumbered[nodes]),
+            plurals=self.plurals,
             hypernyms=Rows(hypernyms.ptr, number[hypernyms.values]),
         )
         return restricted, number
+
+    def _places(self, words: pl.Series) -> Int32s:
+        folded = fold_all(words)
+        at = places(folded, table=self.words)
+        if self.plurals is not None:
+            unknown = np.flatnonzero(at < 0)
+            at[unknown] = self.plurals.singulars(folded.gather(unknown), table=self.words)
+        return at
 
     def __repr__(self) -> str:
         return f"Taxonomy(n_nodes={self.n_nodes}, n_leaves={self.n_leaves[0]}, depth={self.level.max()})"
 
 
-def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows[np.int32] | None = None) -> Taxonomy:
+def _grow(
+    parent: Int32s,
+    *,
+    names: pl.Series,
+    words: pl.Series | None = None,
+    word_nodes: Rows[np.int32] | None = None,
+    plurals: Plurals | None = None,
+    hypernyms: Rows[np.int32] | None = None,
+) -> Taxonomy:
+    """Return the tree of these parents; without words each node goes by its own name."""
+    if words is None or word_nodes is None:
+        folded = fold_all(names)
+        order = folded.arg_sort()
+        words = folded.gather(order)
+        word_nodes = Rows(np.arange(len(names) + 1), order.to_numpy().astype(np.int32))
     last = tree.last_below(parent)
     n_leaves = tree.leaves_below(parent, last)
     hypernyms = hypernyms or Rows(np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
@@ -314,14 +295,15 @@ def _grow(parent: Int32s, *, names: pl.Series, lexicon: Lexicon, hypernyms: Rows
     }
     for array in (*arrays.values(), *hypernyms):
         array.flags.writeable = False
-    return Taxonomy(names=names, lexicon=lexicon, node_hypernyms=hypernyms, **arrays)
+    return Taxonomy(
+        names=names, words=words, word_nodes=word_nodes, plurals=plurals, node_hypernyms=hypernyms, **arrays
+    )
 
 
-def _of_pairs(pairs: Iterable[tree.Pair], *, file: str) -> Taxonomy:
+def _of_pairs(pairs: Iterable[tuple[int, str, str]], *, file: str) -> Taxonomy:
     names, parent = tree.link(pairs, file=file)
     order = tree.depth_first(parent)
-    names = names.gather(order)
-    return _grow(tree.renumber(parent, order=order), names=names, lexicon=Lexicon.of_names(names))
+    return _grow(tree.renumber(parent, order=order), names=names.gather(order))
 
 
 @cache
@@ -329,13 +311,15 @@ def _wordnet() -> Taxonomy:
     with resources.files("queryveil.text").joinpath("data", TABLE).open("rb") as file, np.load(file) as table:
         columns: dict[str, Any] = dict(table)
     words, parent = _lines(columns["words"]), columns["parent"]
-    lexicon = Lexicon(
-        words=words,
-        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
-        plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
-    )
     children = np.concatenate([np.arange(1, len(parent)), columns["child"]])
     order = np.argsort(children, kind="stable")
     above = np.concatenate([parent[1:], columns["hypernym"]])[order]
     hypernyms = Rows.from_entries(children[order], above, n_rows=len(parent))
-    return _grow(parent, names=_names(columns, words=words), lexicon=lexicon, hypernyms=hypernyms)
+    return _grow(
+        parent,
+        names=_names(columns, words=words),
+        words=words,
+        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
+        plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
+        hypernyms=hypernyms,
+    )

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -138,16 +137,8 @@ _HEADER = ["child", "parent"]
 _N_LINES_SHOWN = 5
 
 
-class Pair(NamedTuple):
-    """A child and its parent, and the line that says so."""
-
-    line: int
-    child: str
-    parent: str
-
-
-def read_pairs(path: str | Path) -> Iterator[Pair]:
-    """Read a CSV file with the header `child,parent`; empty lines are passed over."""
+def read_pairs(path: str | Path) -> Iterator[tuple[int, str, str]]:
+    """Read lines, children and parents of a CSV file with the header `child,parent`; empty lines are passed over."""
     name = Path(path).name
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -161,7 +152,7 @@ def read_pairs(path: str | Path) -> Iterator[Pair]:
                 if len(row) != 2:
                     reason = f"expected two columns, child and parent, found {len(row)}; quote a name that has a comma"
                     raise BadRow(name, rows.line_num, reason=reason)
-                yield Pair(rows.line_num, *row)
+                yield rows.line_num, row[0], row[1]
     except OSError as error:
         raise BadFile(name, f"cannot be opened ({error.strerror}); check the path") from None
     except UnicodeDecodeError:
@@ -170,7 +161,7 @@ def read_pairs(path: str | Path) -> Iterator[Pair]:
         raise BadRow(name, rows.line_num, reason="not in CSV format; check its quotes") from None
 
 
-def link(pairs: Iterable[Pair], *, file: str) -> tuple[pl.Series, Int32s]:
+def link(pairs: Iterable[tuple[int, str, str]], *, file: str) -> tuple[pl.Series, Int32s]:
     """Return the nodes that pairs name, as they first appear, and the parent of each (-1: the root).
 
     Raises, with the line, where they are no tree. Names that differ only in case and blanks are one, as first spelled.
