@@ -106,21 +106,16 @@ def _collect_terms(
     counts = np.empty(n_total, np.int32)
     n = 0
     for user in range(n_users):
-        size = 0
-        for i in range(user_ptr[user], user_ptr[user + 1]):
-            query = row_query[rows[i]]
-            size += query_ptr[query + 1] - query_ptr[query]
-        seen = np.empty(size, np.int32)
-        size = 0
+        first, end = n, n
         for i in range(user_ptr[user], user_ptr[user + 1]):
             query = row_query[rows[i]]
             for j in range(query_ptr[query], query_ptr[query + 1]):
-                seen[size] = terms_of_queries[j]
-                size += 1
-        sort_in_place(seen)
-        for i in range(size):
-            if i == 0 or seen[i] != seen[i - 1]:
-                terms[n], counts[n] = seen[i], 0
+                terms[end] = terms_of_queries[j]
+                end += 1
+        sort_in_place(terms[first:end])
+        for i in range(first, end):
+            if n == first or terms[i] != terms[n - 1]:
+                terms[n], counts[n] = terms[i], 0
                 n += 1
             counts[n - 1] += 1
         row_ptr[user + 1] = n
