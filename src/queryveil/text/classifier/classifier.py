@@ -75,36 +75,32 @@ def _read(path: str | Path | None, default: str, **columns: type[pl.DataType]) -
     """Read the columns of a file in their types, texts as terms in lower case; rows without a text are left out."""
     if path is None:
         with resources.as_file(resources.files("queryveil.text") / "data" / default) as file:
-            return _typed(_load(file), name=default, columns=columns)
-    frame = _typed(_load(Path(path)), name=_name(path), columns=columns)
+            return _load(file, columns)
+    frame = _load(Path(path), columns)
     texts = [name for name, kind in columns.items() if kind == pl.String and name != "category"]
     frame = frame.with_columns(normalize(frame[name]).alias(name) for name in texts)
     return frame.filter(pl.all_horizontal(pl.col(name) != "" for name in texts))
 
 
-def _load(path: Path) -> pl.DataFrame:
+def _load(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     try:
-        if path.suffix.lower() == ".parquet":
-            return read_parquet(path)
-        return pl.read_csv(path, infer_schema=False)
+        is_parquet = path.suffix.lower() == ".parquet"
+        frame = read_parquet(path) if is_parquet else pl.read_csv(path, infer_schema=False)
     except OSError as error:
         raise BadFile(path.name, f"cannot be opened ({error.strerror or 'not a file'}); check the path") from None
     except PolarsError:
         # Privacy: the cause would quote the row.
         reason = "cannot be read; a table is Parquet (.parquet) or CSV in UTF-8 with a header"
         raise BadFile(path.name, reason) from None
-
-
-def _typed(frame: pl.DataFrame, *, name: str, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     if "weight" in columns and "weight" not in frame.columns:
         frame = frame.with_columns(weight=pl.lit(1.0))
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise BadFile(name, f"there is no column {missing[0]}; this table has the columns {', '.join(columns)}")
+        raise BadFile(path.name, f"there is no column {missing[0]}; this table has the columns {', '.join(columns)}")
     typed = frame.select(pl.col(column).cast(kind, strict=False) for column, kind in columns.items())
     for column in columns:
         if typed[column].null_count():
-            raise BadFile(name, f"{typed[column].null_count()} rows have no readable {column}; mend or drop them")
+            raise BadFile(path.name, f"{typed[column].null_count()} rows have no readable {column}; mend or drop them")
     return typed
 
 
