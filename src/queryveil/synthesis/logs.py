@@ -133,26 +133,6 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     if seed < 0:
         raise BadParameter("seed", seed, allowed="0 or more")
     rng = generator(seed)
-    plan = _plan(rng, shape=shape, users=users)
-    frames = []
-    for frame in _chunks(rng, plan):
-        frames.append(frame)
-        step("making up queries", sum(f.height for f in frames) / int(plan.lengths.sum()))
-    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=plan.secrets)
-
-
-class _Plan(NamedTuple):
-    """What is settled for the whole log before its rows are made."""
-
-    vocabulary: Vocabulary
-    lengths: Int64s
-    is_bot: Bools
-    ids: pl.Series
-    planting: Planting
-    secrets: tuple[Secret, ...]
-
-
-def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
     n_secrets, n_bots = min(users, 100, max(3, users // 1000)), users // shape.users_per_bot
     vocabulary = build_vocabulary(shape, users=users, n_secrets=n_secrets, shift=int(rng.integers(0, 100_000)))
     lengths = history_lengths(rng, users=users, mean=shape.rows_per_user, most=shape.max_rows, power=shape.tail)
@@ -164,29 +144,40 @@ def _plan(rng: np.random.Generator, *, shape: Shape, users: int) -> _Plan:
     numbers = np.sort(rng.choice(40 * users + 1000, size=users, replace=False)) + 1000
     ids = pl.Series("user", numbers).cast(pl.String)
     planting = plant(rng, vocabulary=vocabulary, victims=victims, others=others)
+    frames = []
+    for frame in _chunks(rng, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, ids=ids, planting=planting):
+        frames.append(frame)
+        step("making up queries", sum(f.height for f in frames) / int(lengths.sum()))
     words = [vocabulary.table.gather(each) for each in planting.secrets]
     secrets = tuple(
         Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
         for user, name, town, illness in zip(ids.gather(victims), *words, strict=True)
     )
-    return _Plan(vocabulary, lengths, is_bot, ids, planting, secrets)
+    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=secrets)
 
 
-def _chunks(rng: np.random.Generator, plan: _Plan) -> Iterator[pl.DataFrame]:
-    vocabulary, shape = plan.vocabulary, plan.vocabulary.shape
-    total = np.cumsum(plan.lengths)
+def _chunks(
+    rng: np.random.Generator,
+    *,
+    vocabulary: Vocabulary,
+    lengths: Int64s,
+    is_bot: Bools,
+    ids: pl.Series,
+    planting: Planting,
+) -> Iterator[pl.DataFrame]:
+    shape, total = vocabulary.shape, np.cumsum(lengths)
     cuts = np.unique(np.searchsorted(total, np.arange(CHUNK_ROWS, total[-1], CHUNK_ROWS)) + 1)
     edges = [0, *(int(cut) for cut in cuts if cut < len(total)), len(total)]
     n_novel = 0
     for start, stop in pairwise(edges):
-        lengths, is_bot = plan.lengths[start:stop], plan.is_bot[start:stop]
-        rows = draw_rows(rng, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot)
-        _write_planting(rows, plan.planting, start=start, stop=stop, first=np.cumsum(lengths) - lengths)
-        times = draw_times(rng, shape=shape, rows=rows, lengths=lengths, is_bot=is_bot)
+        some, bots = lengths[start:stop], is_bot[start:stop]
+        rows = draw_rows(rng, vocabulary=vocabulary, lengths=some, is_bot=bots)
+        _write_planting(rows, planting, start=start, stop=stop, first=np.cumsum(some) - some)
+        times = draw_times(rng, shape=shape, rows=rows, lengths=some, is_bot=bots)
         serials = vocabulary.next_serial + n_novel + np.arange(rows.n_novel)
         n_novel += rows.n_novel
         columns = {
-            "user": plan.ids.slice(start, stop - start).gather(rows.user),
+            "user": ids.slice(start, stop - start).gather(rows.user),
             "query": _spell(rows, pl.concat([vocabulary.table, invent(serials)]).rechunk()),
             "time": pl.Series(np.datetime64(shape.start, "us") + times.astype("timedelta64[s]")),
         }

@@ -72,7 +72,7 @@ def misspell(word: str, *, variant: int) -> str:
     return word[:at] + ways[variant % 4]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Vocabulary:
     """All words that more than one user may use, as one column; each kind is a range of its rows.
 
@@ -99,9 +99,6 @@ class Vocabulary:
     def draw_ranked(self, rng: np.random.Generator, kind: str, n: int, *, power: float, offset: float) -> Int64s:
         """Draw n words of a kind, the first ones most often."""
         return self.start(kind) + ranks(mandelbrot(self.size(kind), power=power, offset=offset), rng.random(n))
-
-    def __repr__(self) -> str:
-        return f"Vocabulary(n_words={len(self.table)})"
 
 
 def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) -> Vocabulary:
