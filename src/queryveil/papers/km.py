@@ -137,22 +137,20 @@ def _correlations_that_differ(ours: dict[tuple[str, str], tuple[float | None, fl
     if gaps:
         pair = max(gaps, key=lambda key: gaps[key])
         notes.append(f"the largest difference is {gaps[pair]:.2f}, between {' and '.join(pair)}")
-    both, gained, lost = (
-        "significant in both, with another sign",
-        "significant in ours, not in theirs",
-        "significant in theirs, not in ours",
-    )
-    differ: dict[str, list[str]] = {both: [], gained: [], lost: []}
+    # By whether the paper's is significant, and whether ours is.
+    said = {
+        (True, True): "significant in both, with another sign",
+        (False, True): "significant in ours, not in theirs",
+        (True, False): "significant in theirs, not in ours",
+    }
+    differ: dict[tuple[bool, bool], list[str]] = {stars: [] for stars in said}
     for pair, (their_correlation, their_significance, _) in CORRELATIONS.items():
         correlation, significance, _ = ours[pair]
-        if correlation is None or significance is None:
-            continue
-        theirs_counts, ours_counts = their_significance < LEVEL, significance < LEVEL
-        if theirs_counts != ours_counts:
-            differ[gained if ours_counts else lost].append(" and ".join(pair))
-        elif ours_counts and correlation * their_correlation < 0:
-            differ[both].append(" and ".join(pair))
-    return notes + [f"{what}: {'; '.join(names)}" for what, names in differ.items() if names]
+        if correlation is not None and significance is not None:
+            stars = (their_significance < LEVEL, significance < LEVEL)
+            if stars[0] != stars[1] or (all(stars) and correlation * their_correlation < 0):
+                differ[stars].append(" and ".join(pair))
+    return notes + [f"{said[stars]}: {'; '.join(names)}" for stars, names in differ.items() if names]
 
 
 @table
