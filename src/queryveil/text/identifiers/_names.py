@@ -97,11 +97,6 @@ _ANY_FIRST = _kernels.FIRST | _kernels.FIRST_WORD
 _ANY_SURNAME = _kernels.SURNAME | _kernels.SURNAME_WORD
 _MAY_BEGIN = _ANY_FIRST | _ANY_SURNAME | _kernels.TITLE | _kernels.PARTICLE
 
-is_name = _kernels.is_name.py_func
-is_name_alone = _kernels.is_name_alone.py_func
-is_titled = _kernels.is_titled.py_func
-is_reversed = _kernels.is_reversed.py_func
-
 
 def names(text: str, words: Sequence[Word]) -> Iterator[Found]:
     """Find names of people."""
@@ -178,8 +173,9 @@ def _named(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[
         return None
     person = person or (last > at + 1 and not _OF.isdisjoint([word.key for word in words[at + 1 : last]]))
     one, two = words[at].token, words[last].token
-    is_pair = last == at + 1 and len(words[at].key) > _SHORT and text[words[at].end] != "." and is_name_alone(one, two)
-    if not is_name(one, two, person) and not (is_pair and _is_all(text, words, at, last)):
+    is_pair = last == at + 1 and len(words[at].key) > _SHORT and text[words[at].end] != "."
+    is_alone = is_pair and _kernels.is_name_alone.py_func(one, two) and _is_all(text, words, at, last)
+    if not is_alone and not _kernels.is_name.py_func(one, two, person):
         return None
     # A shop is called like its owner: ottinger's.
     is_shop = _is_owner(text, words[last]) and last + 1 == len(words)
@@ -200,7 +196,7 @@ def _is_owner(text: str, word: Word) -> bool:
 
 def _titled(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
     last = next_word(text, words, at)
-    if last is None or not is_titled(words[at].token, words[last].token):
+    if last is None or not _kernels.is_titled.py_func(words[at].token, words[last].token):
         return None
     # Without a dot it is a firm that makes software.
     if words[at].key == "ms" and text[words[at].end] != ".":
@@ -216,7 +212,7 @@ def _titled(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple
 
 def _reversed(text: str, words: Sequence[Word], at: int, *, person: bool) -> tuple[int, int, str] | None:
     last, first = words[at], words[at + 1]
-    if not is_reversed(last.token, first.token):
+    if not _kernels.is_reversed.py_func(last.token, first.token):
         return None
     end = at + 1
     if at + 2 < len(words) and words[at + 2].token & _ANY_FIRST and text[first.end : words[at + 2].start].isspace():

@@ -284,7 +284,9 @@ def _grow(
         words = folded.gather(order)
         word_nodes = Rows(np.arange(len(names) + 1), order.to_numpy().astype(np.int32))
     last = tree.last_below(parent)
-    n_leaves = tree.leaves_below(parent, last)
+    # A leaf is the last node of its own subtree.
+    n_leaves_before = pointers(last == np.arange(len(parent)))
+    n_leaves = (n_leaves_before[last + 1] - n_leaves_before[:-1]).astype(np.int32)
     hypernyms = hypernyms or Rows(np.maximum(np.arange(-1, len(parent)), 0), parent[1:])
     arrays: dict[str, Any] = {
         "parent": parent,

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int32s, Int64s
-from queryveil.data.rows import pointers
 from queryveil.errors import BadFile, BadRow
 
 
@@ -64,13 +63,6 @@ def last_below(parent: Int32s) -> Int32s:
     for node in range(len(last) - 1, 0, -1):
         last[above[node]] = max(last[above[node]], last[node])
     return np.array(last, np.int32)
-
-
-def leaves_below(parent: Int32s, last: Int32s) -> Int32s:
-    """Count the leaves of each subtree; a leaf has 1."""
-    is_leaf = last == np.arange(len(parent))
-    before = pointers(is_leaf)
-    return (before[last + 1] - before[:-1]).astype(np.int32)
 
 
 _BLANKS = " \t\r\n"
