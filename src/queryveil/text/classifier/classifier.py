@@ -155,7 +155,11 @@ class UnitTable:
         # package's own table holds nouns, adjectives and known units of several words.
         names = categories["unit"].unique(maintain_order=True)
         names = names.filter(~names.is_in(list(ENGLISH)))
-        entries = _entries(names, frequencies=frequencies, recommendations=recommendations)
+        texts = [names, frequencies["unit"], recommendations["correct"], recommendations["misspelt"]]
+        several = (names, recommendations["misspelt"], recommendations["correct"])
+        words = pl.concat([text.str.split(" ").explode(empty_as_null=True) for text in several])
+        # All units, every word that stands in a table, and the stop words; the units first.
+        entries = pl.concat([*texts, words, pl.Series(sorted(ENGLISH))]).drop_nulls().unique(maintain_order=True)
         vocabulary = _vocabulary(entries, names=names, frequencies=frequencies, recommendations=recommendations)
         counts = np.zeros(len(names), np.int64)
         has_unit = vocabulary.unit >= 0
@@ -187,14 +191,6 @@ class UnitTable:
 
     def __repr__(self) -> str:
         return f"UnitTable(n_units={len(self.names)})"
-
-
-def _entries(names: pl.Series, *, frequencies: pl.DataFrame, recommendations: pl.DataFrame) -> pl.Series:
-    """Return all units, every word that stands in a table, and the stop words; the units first."""
-    texts = [names, frequencies["unit"], recommendations["correct"], recommendations["misspelt"]]
-    several = (names, recommendations["misspelt"], recommendations["correct"])
-    words = pl.concat([text.str.split(" ").explode(empty_as_null=True) for text in several])
-    return pl.concat([*texts, words, pl.Series(sorted(ENGLISH))]).drop_nulls().unique(maintain_order=True)
 
 
 def _vocabulary(

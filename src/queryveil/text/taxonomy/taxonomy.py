@@ -72,7 +72,7 @@ class Plurals:
 
 
 TABLE = "wordnet.npz"
-"""The table's file, in queryveil/text/data.
+"""The table of WordNet's nouns in queryveil/text/data, made by tools/build_wordnet.py.
 
 words           all lemmas in lower case, sorted, as lines
 n_senses        the number of senses of each word
