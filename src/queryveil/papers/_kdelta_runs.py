@@ -16,12 +16,10 @@ from queryveil.synthesis import synthesize
 
 # Paper: figure 2(c).
 USERS = 1_000
-SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Samples have these shares of the users, so 100 to 1,000 of 1,000."""
+SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # of the users that samples have, so 100 to 1,000 of 1,000
+# So many logs are made up: users with long histories are few, and one log more or less of them tilts a curve.
 N_LOGS = 10
-"""So many logs are made up: users with long histories are few, and one log more or less of them tilts a curve."""
-N_ORDERS = 3
-"""A given log is one; its users are taken in so many orders."""
+N_ORDERS = 3  # a given log is one; its users are taken in so many orders
 FEWEST_USERS = 50
 K, DELTA = 5, 0.5
 
@@ -116,22 +114,17 @@ class Run:
         return f"{self.variant}, k={self.k}, delta={self.delta}{size}{rare}"
 
 
+# Edits, which are rows added and suppressed, are counted in three ways.
 TOTAL, PER_USER, PER_ROW = "total", "per user", "per row"
-"""Edits, which are rows added and suppressed, are counted in three ways."""
-
-Figures = dict[str, float]
-"""What one release came to, by the name of the figure."""
+Figures = dict[str, float]  # what one release came to, by the name of the figure
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Runs(driver.Runs[Run, tuple[Figures, ...]]):
-    """What each run came to on every log; nothing if one of the logs had too few users.
-
-    `sizes` are those of the samples.
-    """
+    """What each run came to on every log; nothing if one of the logs had too few users."""
 
     logs: tuple[Ordered, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the samples
     has_urls: bool
 
     def possible(self, settings: Iterable[Run]) -> list[Run]:

@@ -72,9 +72,8 @@ class Measure(StrEnum):
     REVENUE = "revenue"
 
 
+# The target function made for each measure; the distinct terms have none.
 FOCUS = {measure: Target[measure.name] for measure in Measure if measure is not Measure.TERMS}
-"""The target function made for each measure; the distinct terms have none."""
-
 MS = (2, 3)
 KS = (2, 10, 20, 40, 100)
 
@@ -94,15 +93,11 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Runs(driver.Runs[Run, dict[Measure, float]]):
-    """What each run keeps of a log's histories.
-
-    `worth` says for each target what one occurrence of each term is worth, 0 without a value; `terms` has a row for
-    each term, with null where the table of values has nothing.
-    """
+    """What each run keeps of a log's histories."""
 
     histories: Histories
-    worth: Mapping[Target, Floats]
-    terms: pl.DataFrame
+    worth: Mapping[Target, Floats]  # what one occurrence of each term is worth to each target, 0 without a value
+    terms: pl.DataFrame  # a row for each term, with null where the table of values has nothing
 
     def kept(self, measure: Measure, *, target: Target, m: int, k: int, restore: bool = False) -> float:
         return self.found(Run(target=target, m=m, k=k, restore=restore))[measure]
@@ -145,12 +140,11 @@ def _amounts(histories: Histories, worth: Mapping[Target, Floats]) -> dict[Measu
     return found | {Measure.USERS: float((histories.user_terms.lengths > 0).sum())}
 
 
-def differences(runs: Runs, measure: Measure, *, m: int, k: int) -> tuple[float, float, float]:
+def differences(runs: Runs, measure: Measure, *, m: int, k: int) -> tuple[float, ...]:
     """Return how far random, the worst target function and fis are behind the best; below 0 where they are ahead."""
     best = runs.best(measure, m=m, k=k)
     others = (Target.RANDOM, runs.worst(measure, m=m, k=k), Target.FIS)
-    random, worst, fis = (best - runs.kept(measure, target=target, m=m, k=k) for target in others)
-    return random, worst, fis
+    return tuple(best - runs.kept(measure, target=target, m=m, k=k) for target in others)
 
 
 def dominated(runs: Runs) -> list[str]:

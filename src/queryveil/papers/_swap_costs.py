@@ -1,7 +1,6 @@
 """Pàmies-Estrems et al.: time and memory of the parts (tables 2 and 3, figures 4 and 8).
 
-`python -m queryveil.papers._swap_costs PART` measures memory: rows come in as Arrow on stdin, two numbers of KiB go
-out.
+`python -m queryveil.papers._swap_costs PART` measures memory: Arrow rows come in on stdin, two numbers of KiB go out.
 """
 
 import io
@@ -36,12 +35,10 @@ TIMED_ROWS = 200_000
 BATCH = 10_000
 N_TIMES = 5
 K = 10
-COUNTING = ("rebuild_2", "rebuild_4")
-"""The attackers that count how often a user waits."""
+COUNTING = ("rebuild_2", "rebuild_4")  # the attackers that count how often a user waits
 # Our limits for memory that does not grow, and for what else the paper says without a figure.
 FLAT, MUCH, AFFECTED = 1.5, 0.25, 1.5
-GOOGLE = 40_000
-"""Queries a second that the paper gives for Google."""
+GOOGLE = 40_000  # queries a second that the paper gives for Google
 # Paper: table 2, in microseconds.
 THEIR_TIMES: dict[str, tuple[float, float, int, int]] = {
     "classifier": (1503, 24.0, 665, 60),

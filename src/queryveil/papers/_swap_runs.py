@@ -39,8 +39,7 @@ ORDER_NOTE = (
 THEIR_BEST = 1.89
 NO_RULE, PRINTED = "A(NR), as printed", "A, as printed"
 BEST, CHANCE = "the best de-anonymizer", "blind chance"
-TWO, AS_K = "2", "k"
-"""How many distinct users a pool must have: 2 as in the paper, or k, which is our default."""
+TWO, AS_K = "2", "k"  # how many distinct users a pool must have: 2 as in the paper, or k, which is our default
 ATTACKERS: tuple[type[Rebuilding], ...] = (Rebuild1, Rebuild2, Rebuild3, Rebuild4)
 # Our limits for what the paper says without a figure.
 SLIGHTLY, ALIKE = 2, 1.25
@@ -239,17 +238,17 @@ def fig5(runs: Runs) -> Content:
 def fig6(runs: Runs) -> Content:
     """Pàmies-Estrems et al., figure 6: matching rows in % of the original."""
     attacks = runs.attacks()
-    without, with_rule = dict[Order, list[float]](), dict[Order, list[float]]()
+    printed: dict[str, dict[Order, list[float]]] = {NO_RULE: {}, PRINTED: {}}
     for order in runs.events:
-        for name, by_order in ((NO_RULE, without), (PRINTED, with_rule)):
+        for name, by_order in printed.items():
             step(f"{name}, order {order}")
             shares = (runs.printed(k=k, order=order, grows=name == PRINTED).share for k in KS)
             by_order[order] = [round(100 * share, 2) for share in shares]
-    least, most = min(map(min, without.values())), max(map(max, with_rule.values()))
+    least, most = min(map(min, printed[NO_RULE].values())), max(map(max, printed[PRINTED].values()))
     n_matching = sum(each.as_released.n_found for found in attacks.values() for each in found)
 
-    def at_ks(by_order: Mapping[Order, list[float]]) -> str:
-        return "; ".join(f"{at_each(AT_KS, row, digits=2)}, order {order}" for order, row in by_order.items())
+    def at_ks(name: str) -> str:
+        return "; ".join(f"{at_each(AT_KS, row, digits=2)}, order {order}" for order, row in printed[name].items())
 
     return Content(
         columns=("log", "l", "order", "whose", *AT_KS),
@@ -257,11 +256,7 @@ def fig6(runs: Runs) -> Content:
             theirs_row(NO_RULE, None, None, n=len(KS)),
             (PRINTED, None, None, THEIRS, *(0,) * len(KS)),
             (BEST, None, None, THEIRS, THEIR_BEST, *(None,) * (len(KS) - 1)),
-            *(
-                (name, None, order, OURS, *by_order[order])
-                for order in runs.events
-                for name, by_order in ((NO_RULE, without), (PRINTED, with_rule))
-            ),
+            *((name, None, order, OURS, *printed[name][order]) for order in runs.events for name in printed),
             *(
                 ours_row(head, *setting, figures=(each.percents[name] for each in found), digits=2)
                 for head, name in (("A, ours", "as released"), (BEST, BEST), (CHANCE, CHANCE))
@@ -272,9 +267,9 @@ def fig6(runs: Runs) -> Content:
             ORDER_NOTE,
             "a row matches if the same user has the same query in the original; rows count as often as both have them",
             DRAWN_NOTE + "; 1.89 % is for its lowest k, which it does not name",
-            claim("without the rule for pools of one user, rows leave unchanged", holds=least > 0) + at_ks(without),
+            claim("without the rule for pools of one user, rows leave unchanged", holds=least > 0) + at_ks(NO_RULE),
             claim("with the rule, no row matches", holds=most == 0)
-            + at_ks(with_rule)
+            + at_ks(PRINTED)
             + "; the rule as printed keeps nobody from drawing a query of their own, ours does: "
             f"{n_matching} rows match",
         ),

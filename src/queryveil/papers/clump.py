@@ -1,7 +1,4 @@
-"""Fard and Wang: what clustering transactions loses, and how long it takes (figures 3 to 7).
-
-The same transactions are clustered by several methods and settings.
-"""
+"""Fard and Wang: what clustering transactions loses, and how long it takes (figures 3 to 7)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -94,19 +91,15 @@ class Run:
 
 
 BY_K = {method: [Run(method=method, k=k) for k in KS] for method in Method}
-Curves = Mapping[Method, tuple[float, ...]]
-"""Ours by method, one figure for each of `KS` if nothing else is said."""
+Curves = Mapping[Method, tuple[float, ...]]  # ours by method, one figure for each of `KS` if nothing else is said
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Runs(driver.Runs[Run, tuple[Cost, float]]):
-    """The measures of each run, and the seconds that its clustering took, without reading and measuring.
+    """The measures of each run, and the seconds that its clustering took, without reading and measuring."""
 
-    `nodes` are the distinct ones of each transaction; the taxonomy is the tree of those that occur.
-    """
-
-    nodes: Rows[np.int32]
-    taxonomy: Taxonomy
+    nodes: Rows[np.int32]  # the distinct ones of each transaction
+    taxonomy: Taxonomy  # the tree of the nodes that occur
 
     def sizes(self) -> tuple[int, ...]:
         """Return those of `SIZES` that the log has, and its own size."""

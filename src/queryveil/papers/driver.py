@@ -31,15 +31,13 @@ _TABLES = {
 NAMES = tuple(f"{paper}-{table}" for paper, tables in _TABLES.items() for table in tables)
 """The tables and figures that can be reproduced."""
 
-Cell = str | int | float | None
-"""None is an empty cell: there is no such figure."""
+Cell = str | int | float | None  # None is an empty cell: there is no such figure
 Cells: TypeAlias = tuple[Cell, ...]
 
 THEIRS, OURS = "theirs", "ours"
 DRAWN_NOTE = "theirs: the figure is only drawn in the paper, so the cells hold no more than its text says"
 BOT_THRESHOLD = 100
-BACK = 0.1
-"""A curve that rises or falls may step back by so much of its way."""
+BACK = 0.1  # a curve that rises or falls may step back by so much of its way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

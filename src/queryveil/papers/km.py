@@ -30,8 +30,7 @@ CORRELATIONS: dict[tuple[str, str], tuple[float, float, int]] = {
     ("impressions", "revenue"): (0.020, 0.000, 64_694),
 }
 """Table 3: correlation, significance and number of terms of each pair."""
-LEVEL = 0.01
-"""Where the paper sets its stars, one-tailed."""
+LEVEL = 0.01  # where the paper sets its stars, one-tailed
 
 KEPT: dict[tuple[int, int], tuple[float, ...]] = {
     (2, 2): (10.88, 45, 95, 51, 85, 85, 61),
@@ -47,10 +46,8 @@ KEPT: dict[tuple[int, int], tuple[float, ...]] = {
 }
 """Table 5 by (m, k), in the order of `Measure`."""
 
-Differences = Mapping[tuple[int, int], tuple[float, ...]]
-"""By (m, k): R, W and fis of each measure in turn."""
-AGAINST = ("R", "W", "fis")
-"""Random, the worst target function other than random, and fis."""
+Differences = Mapping[tuple[int, int], tuple[float, ...]]  # by (m, k): R, W and fis of each measure in turn
+AGAINST = ("R", "W", "fis")  # random, the worst target function other than random, and fis
 
 GENERIC = (Measure.TERMS, Measure.USERS, Measure.LOG_SIZE)
 TABLE6: Differences = {
@@ -274,8 +271,7 @@ def _differences(runs: Runs, measures: tuple[Measure, ...], figures: Differences
     return Content(columns, rows, (ALGORITHM_NOTE, RANDOM_NOTE, COLUMNS_NOTE, *notes, *below))
 
 
-M = 3
-"""The figures are drawn for this m."""
+M = 3  # the figures are drawn for this m
 CURVE_COLUMNS = ("target", "whose", *(f"k={k}" for k in KS))
 
 

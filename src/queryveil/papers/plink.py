@@ -31,8 +31,7 @@ AT_PS = tuple(f"p={p}" for p in PS)
 STEPS = (0, 1, 2, 3)
 PAPER, STRICT = "as in the paper", "strict"
 THEIR_PRECISION = 0.7886
-N_GROUPINGS = 3
-"""The first seed of a grouping is drawn at random; every figure is the mean over so many draws."""
+N_GROUPINGS = 3  # the first seed of a grouping is drawn at random; every figure is the mean over so many draws
 # Our limits for what the paper says without a figure.
 SIGNIFICANT, CLOSE = 1.1, 0.75
 
@@ -82,18 +81,11 @@ def _longest(everybody: TermProfiles, *, seed: int) -> Profiles:
 def by_chance(profiles: Profiles, *, membership: pl.DataFrame, rng: np.random.Generator) -> tuple[Groups, pl.DataFrame]:
     """Deal users out to groups of the same sizes at random; return the groups' centroids and who is in which."""
     dealt = membership.with_columns(user=membership["user"].gather(rng.permutation(membership.height)))
-    entries = profiles.frame.join(dealt, on="user").explode("terms", "weights", empty_as_null=False)
-    members = dealt.group_by("group").agg(members=pl.len().cast(pl.Int64))
-    by_term = (
-        entries.group_by("group", "terms")
-        .agg(pl.col("weights").sum(), holders=pl.len().cast(pl.Int64))
-        .join(members, on="group")
-        .with_columns(weights=pl.col("weights") / pl.col("members"))
-        .sort("group", "terms")
-    )
-    frame = by_term.group_by("group", maintain_order=True).agg(
-        pl.col("members").first(), pl.col("holders").sum().alias("size"), "terms", "weights"
-    )
+    sized = dealt.with_columns(members=pl.len().over("group").cast(pl.Int64))
+    entries = profiles.frame.join(sized, on="user").explode("terms", "weights", empty_as_null=False)
+    by_term = entries.group_by("group", "members", "terms").agg(pl.col("weights").sum(), size=pl.len().cast(pl.Int64))
+    by_term = by_term.with_columns(pl.col("weights") / pl.col("members")).sort("group", "terms")
+    frame = by_term.group_by("group", "members", maintain_order=True).agg(pl.col("size").sum(), "terms", "weights")
     frame = frame.with_columns(holders=pl.lit(None, GROUPS_SCHEMA["holders"])).select(list(GROUPS_SCHEMA))
     return Groups(frame=frame), dealt
 
