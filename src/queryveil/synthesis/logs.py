@@ -1,7 +1,4 @@
-"""Put a made-up log together, some users at a time.
-
-Planted people are found by a name and a town that only they have asked for together.
-"""
+"""Put a made-up log together, some users at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -212,8 +212,8 @@ def _mistype(rng: np.random.Generator, *, vocabulary: Vocabulary, cells: list[In
 PAUSE = 31 * 60  # seconds of rest that end a sitting; a session in the sense of the methods ends after 30 minutes
 SITTING_ROWS = 60  # a person's sitting never has more rows, so none looks like a bot
 
+# The chances of the hours of a day, summed up.
 _HOURS = np.cumsum([3, 2, 1, 1, 1, 1, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 6, 4]) / 110
-"""The chances of the hours of a day, summed up."""
 
 
 def draw_times(rng: np.random.Generator, *, shape: Shape, rows: Rows, lengths: Int64s, is_bot: Bools) -> Int64s:

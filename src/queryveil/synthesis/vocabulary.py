@@ -27,14 +27,13 @@ _SURNAMES = pl.Series(["brandt", "mondy", "sky", "lundh", "vyk", "hartz", "wyn",
 _TOWNS = pl.Series(["ford", "bury", "ville", "fields", "wyck", "mouth", "burgh", "worth"])
 
 
-def invent(serials: Int64s, *, endings: pl.Series | None = None) -> pl.Series:
+def invent(serials: Int64s, *, endings: pl.Series = _CODAS) -> pl.Series:
     """Return a pronounceable word for each serial number, all of them different.
 
     >>> invent(np.arange(3)).n_unique()
     3
     """
     long = serials >= _N_SHORT
-    endings = _CODAS if endings is None else endings
     syllables, n = len(_ONSETS) * len(_VOWELS), len(endings)
     # Multiplying by a number without common factor shuffles the serials, and keeps them apart.
     short_space, long_space = syllables**2 * n, syllables**3 * n
