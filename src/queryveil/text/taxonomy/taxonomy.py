@@ -22,7 +22,6 @@ from queryveil.text.taxonomy.tree import fold_all, places
 _ENDINGS = (
     ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
 )  # fmt: skip
-_PARTS = r"[ -]|[^ -]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -42,7 +41,7 @@ class Plurals:
         is_compound = words.str.contains("[ -]").fill_null(value=False).to_numpy()
         compound = np.flatnonzero((at < 0) & is_compound)
         if len(compound):
-            parts = words.gather(compound).str.extract_all(_PARTS).rename("part").to_frame()
+            parts = words.gather(compound).str.extract_all("[ -]|[^ -]+").rename("part").to_frame()
             parts = parts.with_row_index("row").explode("part", empty_as_null=True)
             base = self._bases(parts["part"], table=table)
             is_changed = pl.Series(base >= 0)
@@ -170,8 +169,9 @@ class Taxonomy:
             raise BadParameter("items", "an item named like a range of others", allowed="names without two dots")
         return _grow(parent, names=names)
 
-    @classmethod
-    def wordnet(cls) -> Taxonomy:
+    @staticmethod
+    @cache
+    def wordnet() -> Taxonomy:
         """Return the nouns of WordNet 3.0: 82,115 synsets by hypernym, root `entity`; loaded once.
 
         The tree goes by the first hypernym (`@` or instance `@i`) in the order of WordNet's file. A node's name is the
@@ -184,7 +184,21 @@ class Taxonomy:
         >>> nouns.names.gather(nouns.ancestors(nouns.find("kittens"))[:4]).to_list()
         ['kitten', 'young mammal', 'young', 'animal']
         """
-        return _wordnet()
+        with resources.files("queryveil.text").joinpath("data", TABLE).open("rb") as file, np.load(file) as table:
+            columns: dict[str, Any] = dict(table)
+        words, parent = _lines(columns["words"]), columns["parent"]
+        children = np.concatenate([np.arange(1, len(parent)), columns["child"]])
+        order = np.argsort(children, kind="stable")
+        above = np.concatenate([parent[1:], columns["hypernym"]])[order]
+        hypernyms = Rows.from_entries(children[order], above, n_rows=len(parent))
+        return _grow(
+            parent,
+            names=_names(columns, words=words),
+            words=words,
+            word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
+            plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
+            hypernyms=hypernyms,
+        )
 
     @property
     def source(self) -> str:
@@ -306,22 +320,3 @@ def _of_pairs(pairs: Iterable[tuple[int, str, str]], *, file: str) -> Taxonomy:
     names, parent = tree.link(pairs, file=file)
     order = tree.depth_first(parent)
     return _grow(tree.renumber(parent, order=order), names=names.gather(order))
-
-
-@cache
-def _wordnet() -> Taxonomy:
-    with resources.files("queryveil.text").joinpath("data", TABLE).open("rb") as file, np.load(file) as table:
-        columns: dict[str, Any] = dict(table)
-    words, parent = _lines(columns["words"]), columns["parent"]
-    children = np.concatenate([np.arange(1, len(parent)), columns["child"]])
-    order = np.argsort(children, kind="stable")
-    above = np.concatenate([parent[1:], columns["hypernym"]])[order]
-    hypernyms = Rows.from_entries(children[order], above, n_rows=len(parent))
-    return _grow(
-        parent,
-        names=_names(columns, words=words),
-        words=words,
-        word_nodes=Rows(pointers(columns["n_senses"]), columns["senses"]),
-        plurals=Plurals(irregular=_lines(columns["irregular"]), nouns=columns["noun"]),
-        hypernyms=hypernyms,
-    )

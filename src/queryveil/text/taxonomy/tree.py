@@ -125,7 +125,6 @@ def split_ranges(n_items: int, *, fan_out: int) -> tuple[Int32s, Int64s, Int64s]
     return parent.astype(np.int32), firsts, lasts
 
 
-_HEADER = ["child", "parent"]
 _N_LINES_SHOWN = 5
 
 
@@ -136,7 +135,7 @@ def read_pairs(path: str | Path) -> Iterator[tuple[int, str, str]]:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
             header = next(rows, [])
-            if [cell.strip().lower() for cell in header] != _HEADER:
+            if [cell.strip().lower() for cell in header] != ["child", "parent"]:
                 raise BadFile(name, "line 1 must be the header child,parent")
             for row in rows:
                 if len(row) < 2 and not "".join(row).strip():
