@@ -36,7 +36,12 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
     histories = collect(tokens, owners, n_users=len(ids))
     if not len(histories.terms):
         raise BadInput("the log has no terms to measure on; give one whose queries hold letters or digits")
-    terms = _terms(tokens.vocabulary, histories, values)
+    for target in Target:
+        _deletion.check_values(target, values)
+    numbers = (pl.col(name).cast(pl.Float64) for name in ("bid", "clicks", "impressions"))
+    table = values.select(numbers, term=normalize(values["term"].cast(pl.String)))
+    terms = tokens.vocabulary.to_frame("term").with_columns(frequency=histories.frequency(), users=histories.support())
+    terms = terms.join(table, on="term", how="left", maintain_order="left")
     n_occurrences = int(histories.counts.sum())
     return Runs(
         seed=seed,
@@ -49,15 +54,6 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
             f"{values_origin}: {terms['bid'].count():,} terms have a bid, {terms['clicks'].count():,} have clicks",
         ),
     )
-
-
-def _terms(vocabulary: pl.Series, histories: Histories, values: pl.DataFrame) -> pl.DataFrame:
-    for target in Target:
-        _deletion.check_values(target, values)
-    numbers = (pl.col(name).cast(pl.Float64) for name in ("bid", "clicks", "impressions"))
-    table = values.select(numbers, term=normalize(values["term"].cast(pl.String)))
-    counts = pl.DataFrame({"term": vocabulary, "frequency": histories.frequency(), "users": histories.support()})
-    return counts.join(table, on="term", how="left", maintain_order="left")
 
 
 class Measure(StrEnum):

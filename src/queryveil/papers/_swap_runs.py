@@ -174,8 +174,7 @@ class Runs(driver.Runs[Run, Attacked]):
 
     def printed_k(self, *, k: int, growth: float, order: Order) -> Int64s:
         """Return what k grows to in each category by algorithm 2 as it is printed."""
-        _, encoded = self._original(order)
-        return rebuilt(encoded, choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
+        return rebuilt(self._original(order)[1], choice=Choice.RANDOM, k=k, growth=growth, seed=self.seed).k_now
 
     def _original(self, order: Order) -> tuple[QueryLog, EncodedLog]:
         events = self.events[order]

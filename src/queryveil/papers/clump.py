@@ -74,15 +74,13 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A method and its settings, on the first `size` transactions; None is all of them.
-
-    `carry` gives Clump1 and Clump2 the LCG of the paper's definition 2; its algorithm 2 loses items on the way up.
-    """
+    """A method and its settings, on the first `size` transactions; None is all of them."""
 
     method: Method
     k: int
     r: int = R
     size: int | None = None
+    # Clump1 and Clump2 have the LCG of the paper's definition 2; its algorithm 2 loses items on the way up.
     carry: bool = False
 
     def __str__(self) -> str:
@@ -166,9 +164,7 @@ def _curves(
 
 def orders(ours: Curves) -> list[list[Method]]:
     """Order the paper's methods by their figures at each k, largest first."""
-    at_ks = zip(*(ours[method] for method in PAPERS), strict=True)
-    by_method = (dict(zip(PAPERS, figures, strict=True)) for figures in at_ks)
-    return [sorted(PAPERS, key=figures.__getitem__, reverse=True) for figures in by_method]
+    return [sorted(PAPERS, key=lambda method: ours[method][i], reverse=True) for i in range(len(ours[PAPERS[0]]))]
 
 
 def places(ours: Curves) -> dict[Method, Cell]:
