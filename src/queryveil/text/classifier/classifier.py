@@ -49,8 +49,7 @@ def read_frequencies(path: str | Path | None = None) -> pl.DataFrame:
 def read_recommendations(path: str | Path | None = None) -> pl.DataFrame:
     """Read what misspelt words were meant to be; of two corrections the first counts."""
     frame = _read(path, "recommendations.csv", misspelt=pl.String, correct=pl.String)
-    frame = frame.filter(pl.col("misspelt") != pl.col("correct"))
-    return frame.unique("misspelt", keep="first", maintain_order=True)
+    return frame.filter(pl.col("misspelt") != pl.col("correct")).unique("misspelt", keep="first", maintain_order=True)
 
 
 def read_categories(path: str | Path | None = None) -> pl.DataFrame:
