@@ -243,9 +243,10 @@ def report(
     from queryveil import reports
     from queryveil.checks.whole import REPORTS
     from queryveil.release import MANIFEST
+    from queryveil.reports.render import check_report_format, check_report_target
 
     kind = "json" if as_json else report_format
-    reports.check_report_format(kind)
+    check_report_format(kind)
     goes_out = output == "-" or (as_json and output is None)
     with progress_bar():
         release = queryveil.read_release(folder)
@@ -257,7 +258,7 @@ def report(
             if is_private and is_inside:
                 raise BadParameter("output", str(path), allowed="a file outside the release, which others will get")
             # A report in the folder is made from it, so that an older one may go.
-            reports.check_report_target(path, force=force or output is None)
+            check_report_target(path, force=force or output is None)
             files = [file.name for file in (release.manifest.data, release.manifest.clicks) if file is not None]
             _check_is_apart(path, [original, key, *(folder / name for name in (MANIFEST, *files))])
             if is_inside and path.resolve() not in [folder.resolve() / name for name in REPORTS]:
