@@ -90,9 +90,14 @@ def dp(
     from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
     from queryveil.release import reserved
 
-    with _as_typed():
+    try:
         chosen = Dp(**values_of(method))
         paid.total()
+    except BadParameter as error:
+        # Settings are named as the options are typed.
+        if error.name == "bot_threshold":
+            raise BadParameter("bots", error.value, allowed="1 or more, or 0 to keep every user") from None
+        raise BadParameter(error.name.replace("_", "-"), error.value, allowed=error.allowed) from None
     if synthesize is not None and not 1 <= synthesize <= MOST_USERS:
         raise BadParameter("synthesize", synthesize, allowed=f"between 1 and {MOST_USERS:,} users")
     if not engine.is_local and synthesize is not None:
@@ -121,17 +126,6 @@ def dp(
                 noisy = manifest = spark.anonymize(chosen, there, output, force=force)
     print_manifest(manifest, output, as_json=as_json, n_clicks=n_clicks)
     _say_what_is_odd(noisy, delta=chosen.delta, n_users=n_users)
-
-
-@contextmanager
-def _as_typed() -> Iterator[None]:
-    """Name settings in errors as the options are typed."""
-    try:
-        yield
-    except BadParameter as error:
-        if error.name == "bot_threshold":
-            raise BadParameter("bots", error.value, allowed="1 or more, or 0 to keep every user") from None
-        raise BadParameter(error.name.replace("_", "-"), error.value, allowed=error.allowed) from None
 
 
 def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:
