@@ -16,7 +16,7 @@ import polars as pl
 from numba.core.registry import cpu_target
 from tests.support.disk_faults import NO_MEMORY, Ended, Trial
 
-from queryveil.cli._releases import Target, fresh_key, make_release
+from queryveil.cli._releases import fresh_key, make_release
 from queryveil.cli.options import key_of, read_key
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadFile, QueryveilError
@@ -55,8 +55,7 @@ def write(folder: Path, *, force: bool) -> None:
     quiet = redirect_stdout(StringIO()), redirect_stderr(StringIO())
     with quiet[0], quiet[1], fresh_key(folder, wanted=True, force=force) as key:
         made: Any = Made(key)
-        target = Target(folder=str(folder), force=force, key=key)
-        make_release(made, [], target, reading=made, as_json=False, engine=None)
+        make_release(made, [], str(folder), reading=made, key=key, force=force, as_json=False)
 
 
 def shown(folder: Path) -> str | None:

@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +16,6 @@ from queryveil.errors import BadFile
 if TYPE_CHECKING:
     from queryveil.comparison.methods import Method
     from queryveil.release import Manifest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Where a release goes, whether it replaces one there, and the key that gets its name with it."""
-
-    folder: str
-    force: bool
-    key: Path | None = None
 
 
 @contextmanager
@@ -55,17 +45,24 @@ def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | Non
 
 
 def make_release(
-    method: Method, log: list[str], target: Target, *, reading: Reading, as_json: bool, engine: Engine | None
+    method: Method,
+    log: list[str],
+    output: str,
+    *,
+    reading: Reading,
+    engine: Engine | None = None,
+    key: Path | None = None,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Read the log, anonymize it, write the release and say what it is."""
+    """Read the log, anonymize it, write the release, with a new key beside it if there is one, and say what it is."""
     from queryveil.release import reserved
 
-    output, force = target.folder, target.force
     spark = None if engine is None else engine.start(method=method)
     if spark is None:
         with reserved(output, force=force), progress_bar():
             release = method.anonymize(reading.read(log))
-            beside = {} if target.key is None else {target.key: key_beside(Path(output))}
+            beside = {} if key is None else {key: key_beside(Path(output))}
             release.save(output, force=force, beside=beside)
             manifest = release.as_written
     else:

@@ -12,7 +12,7 @@ import typer
 
 from queryveil.cli import options
 from queryveil.cli._anonymize_dp import dp
-from queryveil.cli._releases import Target, fresh_key, make_release, print_manifest
+from queryveil.cli._releases import fresh_key, make_release, print_manifest
 from queryveil.cli.output import echo, progress_bar
 from queryveil.errors import BadInput, MissingExtra, NotYet
 from queryveil.methods import settings
@@ -48,8 +48,7 @@ def anonymize(
 
     kind = getattr(methods, type(method).__name__.removesuffix("Settings"))
     made = kind(**values_of(method), **({} if columns is None else {"columns": columns.policy()}))
-    target = Target(folder=output, force=force)
-    make_release(made, log, target, reading=reading, as_json=as_json, engine=engine)
+    make_release(made, log, output, reading=reading, engine=engine, force=force, as_json=as_json)
 
 
 def swap(
@@ -80,8 +79,7 @@ def swap(
         classifier = tables.classifier(str(method.classifier))
         policy = replace(columns, key=made or columns.key).policy()
         chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
-        target = Target(folder=output, force=force, key=made)
-        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=None)
+        make_release(chosen, log, output, reading=reading, key=made, force=force, as_json=as_json)
     if made is not None:
         echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
 
@@ -105,8 +103,7 @@ def token_hash(
         secret = made or columns.key
         policy = replace(columns, key=secret if columns.ids == "keyed" else None).policy()
         chosen = TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
-        target = Target(folder=output, force=force, key=made)
-        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=None)
+        make_release(chosen, log, output, reading=reading, key=made, force=force, as_json=as_json)
     if made is not None:
         echo(f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
 
@@ -131,8 +128,7 @@ def plink(
     chosen = Plink(**values_of(method))
     if not engine.is_local:
         engine.refuse(membership=membership, corpus=corpus, format=reading.file_format == "profiles")
-        target = Target(folder=output, force=force)
-        make_release(chosen, log, target, reading=reading, as_json=as_json, engine=engine)
+        make_release(chosen, log, output, reading=reading, engine=engine, force=force, as_json=as_json)
         return
     with reserved(output, force=force), progress_bar():
         if membership is not None:
