@@ -27,7 +27,7 @@ _BUDGET = "A budget for all releases of one log"
 class Budget:
     """The ledger that a release is paid from, and what it begins with."""
 
-    budget: Path | None = setting(None, metavar="FILE", help="Ledger to spend from; private.", panel=_BUDGET)
+    budget: Path | None = options.file_option(help="Ledger to spend from; private.", panel=_BUDGET)
     total_epsilon: float | None = setting(None, help="Begin a ledger with so much.", panel=_BUDGET)
     total_delta: float | None = setting(None, help="Delta to begin it with.", panel=_BUDGET)
 

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
-    """Return a file with a new key, for the owner's eyes only, or None if none is wanted.
-
-    It is gone when the block ends, unless it got its name with the release.
-    """
+    """Yield a new key for its owner only, or None; it is gone in the end, unless it got its name with the release."""
     from queryveil.formats.atomic_folders import claimed, new_file, tidy
 
     if not wanted:

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 class HashColumns(options.Columns):
     """Which columns leave beside hashes, whose key is that of keyed ids too."""
 
-    key: Path | None = setting(
-        None, metavar="FILE", help="Secret of hashes and keyed ids; if none, a new one in DIR.key."
-    )
+    key: Path | None = options.file_option(help="Secret of hashes and keyed ids; if none, a new one in DIR.key.")
 
 
 def anonymize(
@@ -113,7 +111,7 @@ def plink(
     output: options.Output,
     *,
     method: settings.PlinkSettings,
-    membership: Path | None = setting(None, metavar="FILE", help="Write who is in which group here; private."),
+    membership: Path | None = options.file_option(help="Write who is in which group here; private."),
     corpus: Path | None = setting(None, metavar="PATH", help="Texts to search: a folder or JSONL file."),
     force: options.Force = False,
     reading: options.PeopleReading,

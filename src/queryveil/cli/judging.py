@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 def verify(
     place: options.Place,
     *,
-    original: str | None = setting(
-        None, metavar="FILE", help="The log or profiles it was made from: nothing may be invented."
-    ),
+    original: str | None = options.file_option(help="The log or profiles it was made from: nothing may be invented."),
     taxonomy: str | None = setting(None, metavar="wordnet|FILE", help="The taxonomy it was made with, for --original."),
     key: options.Key = None,
     membership: options.Membership = None,
@@ -91,10 +89,10 @@ def sign(
 class Attackers:
     """What attackers are given, and how many people they look for."""
 
-    public: str | None = setting(
-        None, metavar="FILE", help="A log of the same kind by other people, for attackers to learn from."
+    public: str | None = options.file_option(
+        help="A log of the same kind by other people, for attackers to learn from."
     )
-    people: Path | None = setting(None, metavar="FILE", help="JSON lines with name and town: people to look for.")
+    people: Path | None = options.file_option(help="JSON lines with name and town: people to look for.")
     targets: int = setting(1000, help="People that each attacker looks for, at most.")
     seed: int | None = setting(None, help="Repeat what attackers draw.")
 

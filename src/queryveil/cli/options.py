@@ -61,11 +61,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def key_beside(folder: Path) -> Path:
-    """Return where the key of a release folder is kept: never inside, since others will get that.
-
-    >>> key_beside(Path("/logs/out")).name
-    'out.key'
-    """
+    """Return where the key of a release folder DIR is kept: in DIR.key, never inside, since others will get that."""
     whole = folder.absolute()
     return whole.with_name(f"{whole.name}.key")
 
@@ -82,6 +78,7 @@ def key_of(release: queryveil.Release, key: Path | None) -> bytes | None:
     return read_key(key)
 
 
+file_option = partial(setting, None, metavar="FILE")
 _READING = "How to read the log"
 _LOGS = "aol, excite, csv, tsv, jsonl, parquet, ubi"
 reading_option = partial(setting, None, panel=_READING)
@@ -153,11 +150,7 @@ def parse_columns(text: str | None) -> dict[str, str] | None:
 
 
 def parse_list(text: str | None) -> tuple[str, ...]:
-    """Read `url,rank`.
-
-    >>> parse_list("url, rank")
-    ('url', 'rank')
-    """
+    """Read `url, rank`, with or without blanks."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
@@ -168,9 +161,9 @@ _TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the pa
 class TableFiles:
     """A search engine's own tables for the classifier."""
 
-    frequencies: str | None = setting(None, metavar="FILE", help="Columns unit, count.", panel=_TABLES)
-    recommendations: str | None = setting(None, metavar="FILE", help="Columns misspelt, correct.", panel=_TABLES)
-    categories: str | None = setting(None, metavar="FILE", help="Columns unit, category, weight.", panel=_TABLES)
+    frequencies: str | None = file_option(help="Columns unit, count.", panel=_TABLES)
+    recommendations: str | None = file_option(help="Columns misspelt, correct.", panel=_TABLES)
+    categories: str | None = file_option(help="Columns unit, category, weight.", panel=_TABLES)
 
     @property
     def files(self) -> dict[str, str | None]:
@@ -361,9 +354,8 @@ def read_values(path: Path) -> pl.DataFrame:
     try:
         return read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
     except OSError as error:
-        raise BadFile(
-            str(path), f"the table of term values cannot be read: {error.strerror or 'no such file'}"
-        ) from None
+        why = error.strerror or "no such file"
+        raise BadFile(str(path), f"the table of term values cannot be read: {why}") from None
     except pl.exceptions.PolarsError:
         # Privacy: the cause would quote the rows, so it is dropped.
         raise BadFile(str(path), "not a CSV or Parquet table with the columns term,bid,clicks,impressions") from None

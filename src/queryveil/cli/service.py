@@ -36,7 +36,7 @@ class LiveColumns(options.Columns):
     """Which columns of a live event leave, and how."""
 
     ids: str = setting("keyed", help="keyed or keep.", panel=_LEAVES)
-    key: Path | None = setting(None, metavar="FILE", help="Secret; if none, STORE.key.", panel=_LEAVES)
+    key: Path | None = options.file_option(help="Secret; if none, STORE.key.", panel=_LEAVES)
     time: str = setting("drop", help="drop; of release: day, hour, keep.", panel=_LEAVES)
     keep: str | None = setting(None, metavar="NAME,..", help="Other columns to keep.", panel=_LEAVES)
 
@@ -71,11 +71,9 @@ class Running:
 class Access(HttpLimits):
     """Who may ask over HTTP, with which certificate it answers, and what a client may take."""
 
-    token: Path | None = setting(
-        None, metavar="FILE", help="What clients must show; else QUERYVEIL_TOKEN.", panel=_RUNNING
-    )
-    tls_cert: Path | None = setting(None, metavar="FILE", help="Certificate in PEM, for https.", panel=_RUNNING)
-    tls_key: Path | None = setting(None, metavar="FILE", help="Its key, which others cannot read.", panel=_RUNNING)
+    token: Path | None = options.file_option(help="What clients must show; else QUERYVEIL_TOKEN.", panel=_RUNNING)
+    tls_cert: Path | None = options.file_option(help="Certificate in PEM, for https.", panel=_RUNNING)
+    tls_key: Path | None = options.file_option(help="Its key, which others cannot read.", panel=_RUNNING)
 
     def address(self, host: str, port: int) -> Address:
         """Return an address to listen at; raise if it would need a token, or if the certificate is wrong."""
@@ -252,10 +250,10 @@ def profiles(
     store: Annotated[str, typer.Argument(metavar="STORE", help="A file, sqlite:FILE or postgresql://.")],
     *,
     user: str | None = setting(None, metavar="NAME", help="Show one profile, by its released name."),
-    export: Path | None = setting(None, metavar="FILE", help="A row a user, to .parquet, .csv or .jsonl."),
+    export: Path | None = options.file_option(help="A row a user, to .parquet, .csv or .jsonl."),
     compare: str | None = setting(None, metavar="LOG", help="Compare with profiles of a log.", panel=_COMPARING),
     ids: str = setting("keyed", help="keyed or keep.", panel=_COMPARING),
-    key: Path | None = setting(None, metavar="FILE", help="Secret; if none, STORE.key.", panel=_COMPARING),
+    key: Path | None = options.file_option(help="Secret; if none, STORE.key.", panel=_COMPARING),
     unclassified: str = setting("pool", help="pool or drop."),
     classifier: str = setting("evidence", help="evidence or paper."),
     tables: options.TableFiles,
