@@ -73,10 +73,7 @@ def _exposure_in_words(report: Report) -> str:
 
 
 def _most(attacks: Attacks, known: Attempt | None) -> str:
-    """Return the attack that found most, if it is clearly above chance and above the attack by a few known terms.
-
-    The low figure of that attack alone would reassure where another way is open.
-    """
+    """Return the attack that found most, if clearly above chance and `known`, whose low figure alone would reassure."""
     above = [one.after for one in one_per_kind(attacks.attempts) if one.after.beats_chance and one is not known]
     most = max(above, key=lambda found: found.share, default=None)
     if most is None or (known is not None and most.share <= known.after.share):

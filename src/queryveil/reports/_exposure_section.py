@@ -23,6 +23,7 @@ _ESTIMATED = (
     "above all without times: make the release with keyed ids and give the key, and it is exact."
 )
 _ATTACKERS = {
+    "known_terms": "Search terms",
     "likely_terms": "Search terms, best guess",
     "rare_pair": "Two or three terms together",
     "vanity": "A name and a town",
@@ -68,8 +69,6 @@ def _named(name: str) -> str:
     >>> _named("rebuild_2+T"), _named("known_terms"), _named("nosuch_thing")
     ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
     """
-    if name == "known_terms":
-        return "Search terms"
     if name.startswith("rebuild_"):
         which = name.removeprefix("rebuild_")
         return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"

@@ -27,10 +27,7 @@ _MOST_NARROW = 4
 
 
 def render_html(report: Report) -> str:
-    """Return a report as one HTML file.
-
-    It has no script and loads nothing. It holds no query, URL or user id, unless the report has `top_queries`.
-    """
+    """Return a report as one HTML file, with no query, URL or user id in it unless the report has `top_queries`."""
     document = document_of(report)
     links = [f'<a href="#{escape(one.name)}">{escape(one.title)}</a>' for one in document.sections]
     lead = [

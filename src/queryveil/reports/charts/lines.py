@@ -37,10 +37,7 @@ def line_chart(
     is_log: bool = False,
     is_share: bool = False,
 ) -> Html:
-    """Draw lines, their names in a legend above; if they are shares, y values are written as per cent.
-
-    What has no place on an axis, such as NaN, or 0 if the axes are logarithmic, is left out.
-    """
+    """Draw lines, shares as per cent; what has no place on an axis, such as NaN, or 0 on a log axis, is left out."""
     some = []
     for each in lines:
         points = [(x, y) for x, y in each.points if svg.drawable(x, is_log=is_log) and svg.drawable(y, is_log=is_log)]
