@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -135,10 +135,7 @@ def plink(
         grouping = chosen.group(data)
         measured = chosen.strict or corpus is not None
         release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
-        writing: AbstractContextManager[dict[Path, Path]] = nullcontext({})
-        if membership is not None:
-            writing = written_membership(grouping.membership, membership)
-        with writing as beside:
+        with nullcontext() if membership is None else written_membership(grouping.membership, membership) as beside:
             release.save(output, force=force, beside=beside)
     print_manifest(release.manifest, output, as_json=as_json)
     if membership is not None:

@@ -74,11 +74,7 @@ def _readable(value: object) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Write a part of a whole as per cent.
-
-    >>> share(1, 8)
-    '12.5 %'
-    """
+    """Write a part of a whole as per cent, with one digit: 12.5 %."""
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 

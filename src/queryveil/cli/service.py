@@ -270,8 +270,11 @@ def profiles(
     database = ProfileDatabase(store)
     if user is not None:
         _print_user(database.of_user(user), as_json=as_json)
-        return
-    if compare is not None:
+    elif export is not None:
+        _export(database, export)
+    elif compare is None:
+        _print_summary(database.table(), as_json=as_json)
+    else:
         if key is None and ids == "keyed" and "://" not in store and _key_beside(store).is_file():
             key = _key_beside(store)
         names = queryveil.ColumnPolicy(ids=ids, key=options.read_key(key))  # type: ignore[arg-type]
@@ -281,11 +284,6 @@ def profiles(
         if found.n_users_before and found.n_users_after and not found.n_users_both:
             raise BadInput("no user of the log has a profile here; give the key and the log that the stream had")
         _print_comparison(found, as_json=as_json)
-        return
-    if export is not None:
-        _export(database, export)
-        return
-    _print_summary(database.table(), as_json=as_json)
 
 
 def _print_summary(table: pl.DataFrame, *, as_json: bool) -> None:

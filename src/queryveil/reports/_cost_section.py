@@ -154,10 +154,7 @@ def _curves(curves: Curves) -> Picture:
         description=f"The most frequent {curves.what} on the left, the rarest on the right; both axes grow by tens.",
         x_label="rank by frequency",
         y_label="rows, or people" if curves.of_people else "times asked",
-        lines=[
-            Line(name=before_is, points=curves.before, kind="before"),
-            Line(name=after_is, points=curves.after, kind="after"),
-        ],
+        lines=[Line(name=before_is, points=curves.before, kind="before"), Line(name=after_is, points=curves.after)],
         is_log=True,
     )
     ranks = dict.fromkeys(rank for rank, _ in (*curves.before, *curves.after) if rank in (1, 10, 100, 1000, 10_000))

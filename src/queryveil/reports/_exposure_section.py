@@ -124,13 +124,13 @@ def known_terms_section(report: Report) -> list[Block]:
     by_chance = tuple((one.after.n_known or 0, one.after.chance_share) for one in best)
     lines = [
         Line(name="before", points=_points(one.before for one in best), kind="before"),
-        Line(name="after", points=_points(one.after for one in best), kind="after"),
+        Line(name="after", points=_points(one.after for one in best)),
         Line(name="by chance", points=by_chance, kind="chance"),
     ]
     if likely:
         lines += [
             Line(name="before, if sure", points=_points(one.before for one in sure), kind="before", thin=True),
-            Line(name="after, if sure", points=_points(one.after for one in sure), kind="after", thin=True),
+            Line(name="after, if sure", points=_points(one.after for one in sure), thin=True),
         ]
     chart = line_chart(
         title="People found by what is known of them",
@@ -142,10 +142,8 @@ def known_terms_section(report: Report) -> list[Block]:
         is_share=True,
     )
     first, last = best[0].after, best[-1].after
-    slope = (
-        f"Whoever knows {first.n_known} search terms of a person finds {share(first)} of people in the release; "
-        f"whoever knows {last.n_known} finds {share(last)}."
-    )
+    slope = f"Whoever knows {first.n_known} search terms of a person finds {share(first)} of people in the release; "
+    slope += f"whoever knows {last.n_known} finds {share(last)}."
     return [Paragraph(slope), Picture(svg=chart, instead=_table("By what is known", known))]
 
 

@@ -217,8 +217,7 @@ def logarithmic(values: Iterable[float], *, start: float, end: float) -> Scale:
     last = max(last, first + 1)
     apart = ceil((last - first) / _LOG_STEPS)
     last = first + apart * ceil((last - first) / apart)
-    ticks = tuple(10.0**i for i in range(first, last + 1, apart))
-    return Scale(start=start, end=end, ticks=ticks, shape="log")
+    return Scale(start=start, end=end, ticks=tuple(10.0**i for i in range(first, last + 1, apart)), shape="log")
 
 
 def rooted(shares: Iterable[float], *, start: float, end: float) -> Scale:
