@@ -250,7 +250,9 @@ def report(
         release = queryveil.read_release(folder)
         # Privacy: figures beside the original are exact, and whatever is handed out with noisy counts must be covered.
         is_private = original is not None and release.promise.is_noisy
-        path = Path(output) if output and not goes_out else _place(folder, kind=kind, is_private=is_private)
+        whole = folder.absolute()
+        own = whole.with_name(f"{whole.name}-report.{kind}") if is_private else folder / f"report.{kind}"
+        path = Path(output) if output else own
         if not goes_out:
             is_inside = path.resolve().is_relative_to(folder.resolve())
             if is_private and is_inside:
@@ -279,12 +281,6 @@ def report(
         echo(reports.in_short(made))
         echo(f"written to {path}", err=True)
     raise typer.Exit(1 if made.state is reports.State.BROKEN else 0)
-
-
-def _place(folder: Path, *, kind: str, is_private: bool) -> Path:
-    """Return where the report goes: into the folder, unless it holds what the promise of the folder does not cover."""
-    whole = folder.absolute()
-    return whole.with_name(f"{whole.name}-report.{kind}") if is_private else folder / f"report.{kind}"
 
 
 def _check_is_apart(path: Path, others: Iterable[str | Path | None]) -> None:

@@ -62,25 +62,21 @@ def inspect(
         return
     span = f"{found.first_time:%Y-%m-%d %H:%M} to {found.last_time:%Y-%m-%d %H:%M}" if found.first_time else "no times"
     alone = "nobody else has" if k == 2 else f"fewer than {k} users have"
-    print_facts(
-        {
-            "rows": found.n_rows,
-            "users": found.n_users,
-            "distinct queries": found.n_distinct_queries,
-            "empty queries": found.n_empty_queries,
-            "terms": f"{found.n_terms:,} in {found.n_term_occurrences:,} occurrences",
-            "longest history": f"{found.longest_history:,} terms",
-            "time": span,
-            "columns": ", ".join(found.columns),
-        }
-        | found.left_out
-        | {
-            f"users with {size} term{'s' if size > 1 else ''} {alone}": (
-                f"{found.n_alone_in_words(size)} ({share(n, found.n_users)})"
-            )
-            for size, n in found.alone.items()
-        }
-    )
+    facts: dict[str, object] = {
+        "rows": found.n_rows,
+        "users": found.n_users,
+        "distinct queries": found.n_distinct_queries,
+        "empty queries": found.n_empty_queries,
+        "terms": f"{found.n_terms:,} in {found.n_term_occurrences:,} occurrences",
+        "longest history": f"{found.longest_history:,} terms",
+        "time": span,
+        "columns": ", ".join(found.columns),
+        **found.left_out,
+    }
+    for size, n in found.alone.items():
+        name = f"users with {size} term{'s' if size > 1 else ''} {alone}"
+        facts[name] = f"{found.n_alone_in_words(size)} ({share(n, found.n_users)})"
+    print_facts(facts)
 
 
 def classify(
