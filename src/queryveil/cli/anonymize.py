@@ -147,10 +147,7 @@ MOST_USERS = 1000
 
 
 def _with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None) -> Release:
-    """Return the release with the precision of search in its manifest; if strict, also that of groups that are not.
-
-    Without a `corpus` the packaged one is searched, and where that cannot be done a warning says so.
-    """
+    """Return the release with the precision of search in its manifest, or a warning where the packaged texts fail."""
     import msgspec
 
     measures: dict[str, float] = {}
@@ -171,6 +168,7 @@ def _with_precision(grouping: Grouping, method: Plink, data: QueryLog | Profiles
 def _precision(
     grouping: Grouping, method: Plink, data: QueryLog | Profiles, *, corpus: Path | None
 ) -> dict[str, float]:
+    """Return the precision of search with and without profiles; if strict, also with groups that are not."""
     from queryveil.rng import generator
     from queryveil.utility.personalised import PersonalisedSearch
     from queryveil.utility.search_index import SearchIndex, read_corpus

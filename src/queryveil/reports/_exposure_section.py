@@ -50,10 +50,8 @@ _ATTACKERS = {
 def attacker(found: Exposure) -> str:
     """Return the title of an attacker with what it knows.
 
-    >>> one = Exposure(
-    ...     attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4, n_wrong=2
-    ... )
-    >>> attacker(one)
+    >>> known = {"n_known": 4, "n_wrong": 2}
+    >>> attacker(Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, **known))
     '4 search terms and 2 wrong ones, only if sure'
     """
     if found.attacker in _BY_TERMS and found.n_known is not None:

@@ -22,7 +22,7 @@ _LOOKS: dict[Kind, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A labelled dot; `kind` says how it looks, and the `picked` one stands out."""
+    """A labelled dot; the `picked` one stands out, and one without a place (NaN) stands in the table only."""
 
     label: str
     x: float
@@ -42,10 +42,7 @@ def dot_chart(
     limit: float | None = None,
     x_is_share: bool = True,
 ) -> Html:
-    """Draw dots with numbers, and a list that names them; `path` is a line through the best, `limit` the most y may be.
-
-    y values are shares. Dots without a place (NaN) stand in the table only.
-    """
+    """Draw numbered dots and a list of their names; y is a share, `limit` the most it may be, `path` joins the best."""
     placed = [dot for dot in dots if svg.drawable(dot.x) and svg.drawable(dot.y)]
     frontier = [point for point in path if svg.drawable(point[0]) and svg.drawable(point[1])]
     limits = [limit] if limit is not None and svg.drawable(limit) else []
