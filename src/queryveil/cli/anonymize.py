@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from queryveil import methods
 from queryveil.cli import options
 from queryveil.cli._anonymize_dp import dp
 from queryveil.cli._releases import fresh_key, make_release, print_manifest
@@ -42,8 +43,6 @@ def anonymize(
     as_json: options.Json = False,
 ) -> None:
     """Make a release of a log with a method; what a method does not have, columns or engine, is None."""
-    from queryveil import methods
-
     kind = getattr(methods, type(method).__name__.removesuffix("Settings"))
     made = kind(**values_of(method), **({} if columns is None else {"columns": columns.policy()}))
     make_release(made, log, output, reading=reading, engine=engine, force=force, as_json=as_json)
@@ -62,7 +61,6 @@ def swap(
     as_json: options.Json = False,
 ) -> None:
     """Make a release with swap; keyed ids without a key get one beside the folder."""
-    from queryveil.methods import Swap
     from queryveil.release import check_target
 
     if not engine.is_local:
@@ -76,7 +74,7 @@ def swap(
     with fresh_key(folder, wanted=columns.ids == "keyed" and columns.key is None, force=force) as made:
         classifier = tables.classifier(str(method.classifier))
         policy = replace(columns, key=made or columns.key).policy()
-        chosen = Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
+        chosen = methods.Swap(**values_of(method) | {"classifier": classifier}, columns=policy)
         make_release(chosen, log, output, reading=reading, key=made, force=force, as_json=as_json)
     if made is not None:
         echo(f"key of the user ids: {options.key_beside(folder)}; verify needs it, keep it to yourself", err=True)
@@ -93,14 +91,13 @@ def token_hash(
     as_json: options.Json = False,
 ) -> None:
     """Make a release of hashes; without a key they get one beside the folder."""
-    from queryveil.methods import TokenHash
     from queryveil.release import check_target
 
     check_target(output, force=force)
     with fresh_key(Path(output), wanted=columns.key is None, force=force) as made:
         secret = made or columns.key
         policy = replace(columns, key=secret if columns.ids == "keyed" else None).policy()
-        chosen = TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
+        chosen = methods.TokenHash(key=options.read_key(secret), columns=policy, seed=method.seed)
         make_release(chosen, log, output, reading=reading, key=made, force=force, as_json=as_json)
     if made is not None:
         echo(f"key of the hashes: {options.key_beside(Path(output))}; it undoes them, keep it to yourself", err=True)
@@ -119,11 +116,10 @@ def plink(
     as_json: options.Json = False,
 ) -> None:
     """Make a release with plink."""
-    from queryveil import Plink
     from queryveil.formats.aggregates import check_membership, written_membership
     from queryveil.release import reserved
 
-    chosen = Plink(**values_of(method))
+    chosen = methods.Plink(**values_of(method))
     if not engine.is_local:
         engine.refuse(membership=membership, corpus=corpus, format=reading.file_format == "profiles")
         make_release(chosen, log, output, reading=reading, engine=engine, force=force, as_json=as_json)
