@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.waiting import patience
 
 from queryveil.errors import BadParameter, Unreachable
-from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Cursor, Outcome, PostQueue, ReleasedQueue, hash_key
+from queryveil.service.http._queues import MAX_REPLY_BYTES, Answer, Outcome, PostQueue, ReleasedQueue, hash_key
 from queryveil.service.ports import Outgoing
 
 
@@ -117,7 +117,7 @@ def test_batches_are_read_in_order_without_a_gap_and_not_too_many_at_once() -> N
     released_queue.offer(outgoing(7, MAX_REPLY_BYTES))
     assert [each.number for each in released_queue.read(after=4)] == [5, 6]
     assert [each.number for each in released_queue.read(after=6)] == [7]
-    assert released_queue.cursor == Cursor(confirmed=4, last=8)
+    assert (released_queue.confirmed, released_queue.last) == (4, 8)
 
 
 def test_delivery_waits_for_the_client_and_closing_is_no_delivery() -> None:

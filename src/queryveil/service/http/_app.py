@@ -137,20 +137,19 @@ async def _released(request: Request, state: AppState) -> Response:
     if released is None or released.is_closed:
         return refusal(503, "the service is stopping; ask again later", retry=True)
     try:
-        after = int(request.query_params.get("after", released.cursor.confirmed))
+        after = int(request.query_params.get("after", released.confirmed))
         seconds = float(request.query_params.get("wait", "0"))
     except ValueError:
         return refusal(400, "after is a whole number, wait a number of seconds")
     if after < 0 or not 0 <= seconds <= MAX_WAIT_SECONDS:
         return refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
-    cursor = released.cursor
-    if after > cursor.last:
+    if after > released.last:
         if state.service is not None and not state.stats().is_ready:
             return refusal(503, "not ready; ask again later", retry=True)
-        why = f"after={after} was never handed out, the last batch is {cursor.last}; is the state another?"
+        why = f"after={after} was never handed out, the last batch is {released.last}; is the state another?"
         return refusal(409, why)
-    if after < cursor.confirmed:
-        why = f"everything up to {cursor.confirmed} was confirmed and is gone; ask after={cursor.confirmed}"
+    if after < released.confirmed:
+        why = f"everything up to {released.confirmed} was confirmed and is gone; ask after={released.confirmed}"
         return refusal(410, why)
     released.confirm(after)
     return await state.work("/released", lambda: _hand_out(released, after=after, seconds=seconds))

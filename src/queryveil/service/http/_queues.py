@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Condition
-from typing import NamedTuple
 
 from queryveil.errors import BadParameter, Unreachable
 from queryveil.service.ports import Batch, Outgoing
@@ -198,58 +197,47 @@ def _repeated(first: Answer) -> Answer:
 MAX_REPLY_BYTES = 8 << 20
 
 
-class Cursor(NamedTuple):
-    """Up to which number everything has arrived, and up to which something is there."""
-
-    confirmed: int
-    last: int
-
-
 class ReleasedQueue:
     """Holds released batches until a client has confirmed them.
 
     A client that asks for what comes after N says that it has everything up to N. So a batch is handed out again until
-    the client has gone on, and a client that stores N together with what it read has every row once.
+    the client has gone on, and a client that stores N together with what it read has every row once. Everything up to
+    `confirmed` has arrived, and up to `last` something is there.
     """
 
     def __init__(self) -> None:
         self._changed = Condition()
         self._offered: dict[int, Outgoing] = {}
-        self._confirmed = self._last = 0
+        self.confirmed = self.last = 0
         self.is_closed = False
         self._readers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def open(self, *, delivered: int) -> None:
         with self._changed:
-            self._confirmed = delivered
-            self._last = max(self._last, delivered)
-
-    @property
-    def cursor(self) -> Cursor:
-        with self._changed:
-            return Cursor(confirmed=self._confirmed, last=self._last)
+            self.confirmed = delivered
+            self.last = max(self.last, delivered)
 
     def offer(self, outgoing: Outgoing) -> None:
         with self._changed:
-            if outgoing.number > self._confirmed:
+            if outgoing.number > self.confirmed:
                 self._offered[outgoing.number] = outgoing
-                self._last = max(self._last, outgoing.number)
+                self.last = max(self.last, outgoing.number)
         self._wake_readers()
 
     def wait_for(self, number: int) -> None:
         """Return once a client has confirmed this number."""
         with self._changed:
-            self._changed.wait_for(lambda: self._confirmed >= number or self.is_closed)
-            if self._confirmed < number:
+            self._changed.wait_for(lambda: self.confirmed >= number or self.is_closed)
+            if self.confirmed < number:
                 # Returning would say that it has arrived.
                 raise Unreachable("the client of /released", "it has not confirmed what is left")
 
     def confirm(self, number: int) -> None:
         """Record that everything up to a number has arrived, and drop it."""
         with self._changed:
-            for gone in range(self._confirmed + 1, number + 1):
+            for gone in range(self.confirmed + 1, number + 1):
                 self._offered.pop(gone, None)
-            self._confirmed = max(self._confirmed, number)
+            self.confirmed = max(self.confirmed, number)
             self._changed.notify_all()
 
     def read(self, *, after: int) -> Sequence[Outgoing]:
