@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from starlette.exceptions import HTTPException
 from tests.fuzzing.engine import Target
 from tests.fuzzing.logs import LOGS, text
 from tests.fuzzing.mutation import SECRET
@@ -90,13 +91,16 @@ def _unpack(data: bytes) -> object:
     """Unpack a body in pieces, within small limits."""
     limits = HttpLimits(max_body_bytes=1 << 16, max_gzip_members=5)
     for size in (max(1, len(data)), 7 + len(data) // 50):
-        unpacker, found = Unpacker(limits), b""
-        for begin in range(0, min(len(data), 1 << 14), size):
-            found += unpacker.add(data[begin : begin + size])
-        unpacker.finish()
+        unpacker, found, refused = Unpacker(limits), b"", ""
+        try:
+            for begin in range(0, min(len(data), 1 << 14), size):
+                found += unpacker.add(data[begin : begin + size])
+            unpacker.finish()
+        except HTTPException as error:
+            refused = error.detail
         assert len(found) <= (1 << 16) + (1 << 20)
         as_lines(found)
-    return unpacker.problem and unpacker.problem.message
+    return refused
 
 
 @cache

@@ -19,7 +19,7 @@ from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
 from queryveil.service.http._queues import Answer, Outcome, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
-from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, read_lines, refusal
+from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, as_response, read_lines, refusal
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0
@@ -46,7 +46,7 @@ class AppState(metrics.StatsCache):
         """Wait for a response, unless there are too many requests at work already."""
         most = self.address.limits.max_requests
         if self.at_work[path] >= (most if path == "/events" else min(most, _MAX_PULLS)):
-            return refusal(503, "too many requests at once; send it again later", retry=True)
+            raise refusal(503, "too many requests at once; send it again later", retry=True)
         self.at_work[path] += 1
         try:
             return await respond()
@@ -75,7 +75,10 @@ def build_app(state: AppState) -> Starlette:
 
 def _route(path: str, handler: _Handler, state: AppState) -> Route:
     async def answer(request: Request) -> Response:
-        response = await handler(request, state)
+        try:
+            response = await handler(request, state)
+        except HTTPException as error:
+            response = as_response(error)
         state.requests[path, response.status_code] += 1
         return response
 
@@ -87,16 +90,14 @@ async def _events(request: Request, state: AppState) -> Response:
     started, posts, stats = time.monotonic(), state.posts, state.stats()
     key = request.headers.get("idempotency-key")
     if posts is None or posts.is_closed:
-        return refusal(503, "the service is stopping; send it again later", retry=True)
+        raise refusal(503, "the service is stopping; send it again later", retry=True)
     if key is not None and not 0 < len(key) <= _MAX_KEY_LETTERS:
-        return refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
+        raise refusal(400, f"an Idempotency-Key has 1 to {_MAX_KEY_LETTERS} letters")
     if state.service is not None and not stats.is_ready:
-        return refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
+        raise refusal(503, f"not ready: {stats.why_not}; send it again later", retry=True)
     quota = BodyQuota(posts=posts, bodies=state.bodies)
     try:
         lines = await read_lines(request, quota=quota, limits=state.address.limits)
-        if isinstance(lines, Response):
-            return lines
         if lines.n_events == 0:
             return _json({"accepted": 0, "bad_lines": []})
         return await state.work("/events", lambda: _commit(lines, key=key, state=state, started=started))
@@ -125,32 +126,32 @@ def _respond(answer: Answer, *, n_events: int) -> Response:
         case Outcome.ALREADY:
             return _json({"accepted": 0, "already": True})
         case Outcome.OTHER_BODY:
-            return refusal(422, "this Idempotency-Key was used for another body; give every batch its own")
+            raise refusal(422, "this Idempotency-Key was used for another body; give every batch its own")
         case Outcome.WITHDRAWN:
-            return refusal(503, "nothing was taken; send it again later", retry=True)
-    return refusal(503, "stopped before the commit was sure; send it again with the same Idempotency-Key", retry=True)
+            raise refusal(503, "nothing was taken; send it again later", retry=True)
+    raise refusal(503, "stopped before the commit was sure; send it again with the same Idempotency-Key", retry=True)
 
 
 async def _released(request: Request, state: AppState) -> Response:
     """Hand out released batches behind a number, which says that all up to it has arrived."""
     released = state.released
     if released is None or released.is_closed:
-        return refusal(503, "the service is stopping; ask again later", retry=True)
+        raise refusal(503, "the service is stopping; ask again later", retry=True)
     try:
         after = int(request.query_params.get("after", released.confirmed))
         seconds = float(request.query_params.get("wait", "0"))
     except ValueError:
-        return refusal(400, "after is a whole number, wait a number of seconds")
+        raise refusal(400, "after is a whole number, wait a number of seconds") from None
     if after < 0 or not 0 <= seconds <= MAX_WAIT_SECONDS:
-        return refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
+        raise refusal(400, f"after is 0 or more, wait 0 to {MAX_WAIT_SECONDS:.0f} seconds")
     if after > released.last:
         if state.service is not None and not state.stats().is_ready:
-            return refusal(503, "not ready; ask again later", retry=True)
+            raise refusal(503, "not ready; ask again later", retry=True)
         why = f"after={after} was never handed out, the last batch is {released.last}; is the state another?"
-        return refusal(409, why)
+        raise refusal(409, why)
     if after < released.confirmed:
         why = f"everything up to {released.confirmed} was confirmed and is gone; ask after={released.confirmed}"
-        return refusal(410, why)
+        raise refusal(410, why)
     released.confirm(after)
     return await state.work("/released", lambda: _hand_out(released, after=after, seconds=seconds))
 
@@ -187,7 +188,7 @@ async def _stats(_request: Request, state: AppState) -> Response:
 async def _example(_request: Request, state: AppState) -> Response:
     promise = state.promise
     if promise is None:
-        return refusal(503, "not ready; ask again later", retry=True)
+        raise refusal(503, "not ready; ask again later", retry=True)
 
     async def run() -> Response:
         return _json(await asyncio.to_thread(example, k=promise.k, l=promise.l))
@@ -202,14 +203,12 @@ async def _page(request: Request, _state: AppState) -> Response:
 
 
 async def _client_error(_request: Request, error: HTTPException) -> Response:
-    response = refusal(error.status_code, error.detail)
-    response.headers.update(error.headers or {})
-    return response
+    return as_response(error)
 
 
 async def _server_error(_request: Request, error: Exception) -> Response:
     # Privacy: a message may quote what was sent, so only its kind is told.
-    return refusal(500, f"a fault of queryveil itself ({type(error).__name__})")
+    return as_response(refusal(500, f"a fault of queryveil itself ({type(error).__name__})"))
 
 
 def _json(value: object, *, status: int = 200) -> Response:

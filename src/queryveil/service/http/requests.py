@@ -7,12 +7,13 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from queryveil.service.http._connections import address_of
@@ -36,10 +37,14 @@ HEADERS = {
 }
 
 
-def refusal(status: int, message: str, *, retry: bool = False, **headers: str) -> JSONResponse:
-    """Answer with one clear line."""
+def refusal(status: int, message: str, *, retry: bool = False, **headers: str) -> HTTPException:
+    """Return what a route raises to answer with one clear line."""
     found = {name.replace("_", "-"): value for name, value in headers.items()}
-    return JSONResponse({"error": message}, status_code=status, headers=found | ({"Retry-After": "1"} if retry else {}))
+    return HTTPException(status, message, found | ({"Retry-After": "1"} if retry else {}))
+
+
+def as_response(error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": error.detail}, status_code=error.status_code, headers=error.headers)
 
 
 _MAX_PAUSE_SECONDS = 60
@@ -97,9 +102,10 @@ class AccessMiddleware:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await (self._refuse(scope) or self._app)(scope, receive, send_with_headers)
+        refused = self._refuse(scope)
+        await (as_response(refused) if refused else self._app)(scope, receive, send_with_headers)
 
-    def _refuse(self, scope: MutableMapping[str, Any]) -> JSONResponse | None:
+    def _refuse(self, scope: MutableMapping[str, Any]) -> HTTPException | None:
         headers = Headers(scope=scope)
         if "content-length" in headers and "transfer-encoding" in headers:
             # Whoever stands before the service may read another end of the body: what follows could be another's.
@@ -158,22 +164,13 @@ _PIECE_BYTES = 1 << 16
 _UNPACKED_AT_ONCE = 1 << 20
 
 
-class Problem(NamedTuple):
-    """Why a body is refused: the status of the answer, and one line."""
-
-    status: int
-    message: str
-
-
-BROKEN = Problem(400, "the body is not gzip, ends too early or is empty; compress it again")
-STOPPING = Problem(503, "the service is stopping; send it again later")
+_BROKEN = "the body is not gzip, ends too early or is empty; compress it again"
 
 
 class Unpacker:
-    """Unpacks gzip part by part, also of several members, until there is a problem.
+    """Unpacks gzip part by part, also of several members; raises where that is to be refused.
 
-    It takes time in proportion to what comes in and out, and stops soon after `is_over` says so. Behind a problem
-    nothing is read any more.
+    It takes time in proportion to what comes in and out, and stops soon after `is_over` says so.
 
     >>> import gzip
     >>> unpacker = Unpacker(HttpLimits())
@@ -185,12 +182,11 @@ class Unpacker:
         self._limits, self._is_over = limits, is_over
         self._member: zlib._Decompress | None = None
         self._n_in = self._n_out = self._n_members = 0
-        self.problem: Problem | None = None
 
     def add(self, data: bytes) -> bytes:
         parts: list[bytes] = []
         at, is_full = 0, False
-        while (at < len(data) or is_full) and self.problem is None:
+        while at < len(data) or is_full:
             if self._member is None:
                 self._n_members += 1
                 self._member = zlib.decompressobj(wbits=_GZIP)
@@ -200,8 +196,7 @@ class Unpacker:
             try:
                 parts.append(member.decompress(piece, _UNPACKED_AT_ONCE))
             except zlib.error:
-                self.problem = BROKEN
-                break
+                raise refusal(400, _BROKEN) from None
             n_read = len(piece) - len(member.unused_data) - len(member.unconsumed_tail)
             at, self._n_in, self._n_out = at + n_read, self._n_in + n_read, self._n_out + len(parts[-1])
             is_full = len(parts[-1]) == _UNPACKED_AT_ONCE and not member.eof
@@ -212,25 +207,25 @@ class Unpacker:
 
     def finish(self) -> None:
         """Note that nothing more comes: it must have been whole, and not nothing."""
-        if self.problem is None and (self._member is not None or (self._n_in and not self._n_out)):
-            self.problem = BROKEN
+        if self._member is not None or (self._n_in and not self._n_out):
+            raise refusal(400, _BROKEN)
 
     def _check(self) -> None:
         limits = self._limits
         if self._is_over():
-            self.problem = STOPPING
-        elif self._n_out > limits.max_body_bytes:
-            self.problem = too_large(limits.max_body_bytes)
-        elif self._n_members > limits.max_gzip_members:
+            raise refusal(503, "the service is stopping; send it again later", retry=True)
+        if self._n_out > limits.max_body_bytes:
+            raise _too_large(limits.max_body_bytes)
+        if self._n_members > limits.max_gzip_members:
             most = f"{limits.max_gzip_members:,} members; compress it as one"
-            self.problem = Problem(413, f"a gzip body may have {most}")
-        elif self._n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * self._n_in):
+            raise refusal(413, f"a gzip body may have {most}")
+        if self._n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * self._n_in):
             most = f"{limits.max_gzip_ratio} times its size; send it as it is"
-            self.problem = Problem(413, f"a gzip body may unpack to {most}")
+            raise refusal(413, f"a gzip body may unpack to {most}")
 
 
-def too_large(limit: int) -> Problem:
-    return Problem(413, f"a body may have {limit:,} bytes, also when unpacked; send smaller batches")
+def _too_large(limit: int) -> HTTPException:
+    return refusal(413, f"a body may have {limit:,} bytes, also when unpacked; send smaller batches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -266,36 +261,34 @@ class BodyQuota:
         return False
 
 
-async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines | Response:
-    """Return the lines of a request, or the response that refuses it."""
+async def read_lines(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> Lines:
+    """Return the lines of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in TYPES:
         # A page of another site can send forms and plain text unasked, but not this type.
-        return refusal(415, f"send one JSON object a line with Content-Type: {TYPES[0]}")
+        raise refusal(415, f"send one JSON object a line with Content-Type: {TYPES[0]}")
     if request.headers.get("content-encoding", "identity").lower() not in ("identity", "gzip"):
-        return refusal(415, "send the body as it is, or with Content-Encoding: gzip", Accept_Encoding="gzip")
+        raise refusal(415, "send the body as it is, or with Content-Encoding: gzip", Accept_Encoding="gzip")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > limits.max_body_bytes:
-        return refusal(*too_large(limits.max_body_bytes))
+        raise _too_large(limits.max_body_bytes)
     deadline = asyncio.timeout(limits.body_seconds)
     try:
         async with deadline:
             quota.bodies[deadline] = time.monotonic()
             body = await _read(request, quota=quota, limits=limits)
     except TimeoutError:
-        return refusal(408, "the body came too slowly; send smaller batches", Connection="close")
+        raise refusal(408, "the body came too slowly; send smaller batches", Connection="close") from None
     except ClientDisconnect:
-        return refusal(400, "the body ends too early")
+        raise refusal(400, "the body ends too early") from None
     finally:
         quota.bodies.pop(deadline, None)
-    if isinstance(body, Response):
-        return body
     if body.count(b"\n") > limits.max_lines:
-        return refusal(413, f"a body may have {limits.max_lines:,} lines; send smaller batches")
+        raise refusal(413, f"a body may have {limits.max_lines:,} lines; send smaller batches")
     return as_lines(body) if len(body) < _SMALL else await asyncio.to_thread(as_lines, body)
 
 
-async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes | Response:
+async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> bytes:
     """Return the body; what is too much is refused before the rest of it has come."""
     is_gzip = request.headers.get("content-encoding", "").lower() == "gzip"
     unpacker = Unpacker(limits, is_over=lambda: quota.posts.is_closed)
@@ -305,17 +298,15 @@ async def _read(request: Request, *, quota: BodyQuota, limits: HttpLimits) -> by
         part = sent
         n_bytes += len(sent)
         if n_bytes > limits.max_body_bytes:
-            return refusal(*too_large(limits.max_body_bytes))
+            raise _too_large(limits.max_body_bytes)
         if is_gzip:
             is_small = len(sent) < _SMALL_GZIP
             part = unpacker.add(sent) if is_small else await asyncio.to_thread(unpacker.add, sent)
-        if unpacker.problem is not None:
-            return refusal(*unpacker.problem, retry=unpacker.problem is STOPPING)
         if not quota.take(len(part)):
-            return refusal(503, "too much is waiting to be committed; send it again later", retry=True)
+            raise refusal(503, "too much is waiting to be committed; send it again later", retry=True)
         parts.append(part)
     unpacker.finish()
-    return b"".join(parts) if unpacker.problem is None else refusal(*unpacker.problem)
+    return b"".join(parts)
 
 
 def as_lines(body: bytes) -> Lines:
