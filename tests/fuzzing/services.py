@@ -25,7 +25,7 @@ from queryveil.service.connectors.file_sources import FilesSource, FollowedFile
 from queryveil.service.connectors.redis import _lines, _position
 from queryveil.service.http._app import AppState, build_app
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
-from queryveil.service.http.addresses import Address, TlsFiles, read_token
+from queryveil.service.http.addresses import Address, TlsFiles, find_token
 from queryveil.service.http.limits import HttpLimits
 from queryveil.service.http.requests import Unpacker, as_lines
 from queryveil.service.lines import find_layout, inside_names, parse, write_lines
@@ -229,7 +229,11 @@ def targets(folder: Path) -> list[Target]:
                 b"http://",
             ),
         ),
-        Target(name="token", read=lambda data: len(read_token(private("token", data))), seeds=lambda: [_TOKEN + b"\n"]),
+        Target(
+            name="token",
+            read=lambda data: len(find_token(private("token", data)) or b""),
+            seeds=lambda: [_TOKEN + b"\n"],
+        ),
         Target(
             name="address",
             read=lambda data: len(find_address(f"@{private('address', data)}", what="source")),

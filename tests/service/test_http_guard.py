@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from queryveil.errors import BadParameter
-from queryveil.service.http._metrics import StatsCache, render
-from queryveil.service.http.addresses import Address, read_token
+from queryveil.service.http._metrics import render
+from queryveil.service.http.addresses import Address, find_token
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Histogram, Stats
 
@@ -132,7 +132,7 @@ def test_a_fault_inside_is_one_line_without_its_message(monkeypatch: pytest.Monk
 def test_a_token_is_read_without_the_blanks_around_it(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(b" " + TOKEN + b"\n")
-    assert read_token(file) == TOKEN
+    assert find_token(file) == TOKEN
     assert TOKEN.decode() not in repr(Address(token=TOKEN))
 
 
@@ -140,10 +140,8 @@ SAMPLE = re.compile(r'^queryveil_[a-z_]+(\{[a-z]+="(?:[^"\\\n]|\\.)*"(,[a-z]+="[
 
 
 def test_every_line_of_the_metrics_is_in_the_text_format_and_every_family_is_explained() -> None:
-    cache = StatsCache()
-    cache.requests["/events", 200] += 1
     stats = Stats(n_read=7, waiting={'a "b"\\': 3}, identifiers={"phone": 2}, latency=Histogram().with_one(0.02))
-    lines = render(stats, cache=cache).splitlines()
+    lines = render(stats, requests={("/events", 200): 1}, post_seconds=Histogram()).splitlines()
     explained: dict[str, str] = {}
     for line in lines:
         if line.startswith("# TYPE "):

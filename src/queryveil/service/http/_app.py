@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 
 import msgspec
@@ -15,14 +15,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from queryveil.guarantees import SwapAnonymity
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
 from queryveil.service.http._queues import Answer, Outcome, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, as_response, read_lines, refusal
+from queryveil.service.ports import Histogram, Monitored, Stats
 
 MAX_WAIT_SECONDS = 60.0
 _QUEUE_SECONDS = 30.0
+_FRESH_SECONDS = 0.1
 _MAX_KEY_LETTERS = 255
 _MAX_PULLS = 16
 """Requests at work at once that are no posts: few, or those that wait for lines could take all connections."""
@@ -31,16 +34,35 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 @dataclass(slots=True, kw_only=True)
-class AppState(metrics.StatsCache):
-    """What the routes work on: the queues of posts and of released batches, and the stats of the service."""
+class AppState:
+    """What the routes work on: queues of posts and of released batches, and a service that may not be there yet."""
 
     address: Address
+    service: Monitored | None = None
     posts: PostQueue | None = None
     released: ReleasedQueue | None = None
     queue_seconds: float = _QUEUE_SECONDS
     bodies: Bodies = field(default_factory=dict)
     at_work: Counter[str] = field(default_factory=Counter)
     """How many requests are at work, by path, their bodies complete."""
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    post_seconds: Histogram = field(default_factory=Histogram)
+    _last: Stats = field(default_factory=Stats)
+    _asked: float = float("-inf")
+
+    @property
+    def promise(self) -> SwapAnonymity | None:
+        return None if self.service is None else self.service.settings.promise
+
+    def stats(self) -> Stats:
+        """Return the stats of the service, which is asked ten times a second at most."""
+        if self.service is not None and time.monotonic() - self._asked > _FRESH_SECONDS:
+            stats = self.service.stats()
+            if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
+                why_not = "the outbox is full until released rows are picked up"
+                stats = replace(stats, is_ready=False, why_not=why_not)
+            self._last, self._asked = stats, time.monotonic()
+        return self._last
 
     async def work(self, path: str, respond: Callable[[], Awaitable[Response]]) -> Response:
         """Wait for a response, unless there are too many requests at work already."""
@@ -175,7 +197,7 @@ async def _ready(_request: Request, state: AppState) -> Response:
 
 
 async def _metrics(_request: Request, state: AppState) -> Response:
-    text = metrics.render(state.stats(), cache=state)
+    text = metrics.render(state.stats(), requests=state.requests, post_seconds=state.post_seconds)
     return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
 

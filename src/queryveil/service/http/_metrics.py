@@ -1,44 +1,10 @@
-"""The stats of a service, cached for the routes, and their text for Prometheus."""
+"""The stats of a service as text for Prometheus."""
 
-import time
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from queryveil.guarantees import SwapAnonymity
-from queryveil.service.ports import Histogram, Monitored, Stats
-
-_FRESH_SECONDS = 0.1
-
-
-@dataclass(slots=True, kw_only=True)
-class StatsCache:
-    """The stats of a service that may not be there yet, read ten times a second at most.
-
-    Beside them requests by route and status, and how long posts waited for their commit.
-    """
-
-    service: Monitored | None = None
-    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    post_seconds: Histogram = field(default_factory=Histogram)
-    _last: Stats = field(default_factory=Stats)
-    _asked: float = float("-inf")
-
-    @property
-    def promise(self) -> SwapAnonymity | None:
-        return None if self.service is None else self.service.settings.promise
-
-    def stats(self) -> Stats:
-        if self.service is not None and time.monotonic() - self._asked > _FRESH_SECONDS:
-            stats = self.service.stats()
-            if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
-                why_not = "the outbox is full until released rows are picked up"
-                stats = replace(stats, is_ready=False, why_not=why_not)
-            self._last, self._asked = stats, time.monotonic()
-        return self._last
-
+from queryveil.service.ports import Histogram, Stats
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -69,8 +35,8 @@ NOT_RELEASED: Mapping[str, str] = {
 """Why events were left out: the counts of `Stats`, and what they are called here."""
 
 
-def render(stats: Stats, *, cache: StatsCache) -> str:
-    """Write the stats in the text format of Prometheus."""
+def render(stats: Stats, *, requests: Mapping[tuple[str, int], int], post_seconds: Histogram) -> str:
+    """Write the stats, requests by route and status, and how long posts waited for their commit."""
     lines: list[str] = []
     for name, (source, what) in _SINGLE.items():
         lines += _family(name, what, [("", getattr(stats, source))])
@@ -87,9 +53,9 @@ def render(stats: Stats, *, cache: StatsCache) -> str:
         samples = [(f"{{{label}={msgspec.json.encode(each).decode()}}}", n) for each, n in counts.items()]
         lines += _family(name, what, samples)
     lines += _histogram("batch_seconds", "Seconds from taking a batch to its commit.", stats.latency)
-    requests = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(cache.requests.items())]
-    lines += _family("http_requests_total", "Requests answered.", requests)
-    lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", cache.post_seconds)
+    answered = [(f'{{path="{path}",code="{code}"}}', n) for (path, code), n in sorted(requests.items())]
+    lines += _family("http_requests_total", "Requests answered.", answered)
+    lines += _histogram("http_post_seconds", "Seconds from a POST to its commit.", post_seconds)
     return "\n".join(lines) + "\n"
 
 

@@ -123,26 +123,16 @@ def is_loopback(host: str) -> bool:
 
 def find_token(path: Path | None) -> bytes | None:
     """Return the token in a file, or else that of the environment, if there is one."""
-    if path is not None:
-        return read_token(path)
     given = os.environ.get(TOKEN_VARIABLE)
-    if given is None:
+    if path is None and given is None:
         return None
-    token = given.encode(errors="surrogateescape").strip()
-    if not _is_token(token):
-        raise BadParameter(TOKEN_VARIABLE, "something else", allowed=_A_TOKEN.removeprefix("a token is "))
-    return token
-
-
-def read_token(path: Path) -> bytes:
     try:
-        token = path.read_bytes().strip()
+        token = (given or "").encode(errors="surrogateescape") if path is None else path.read_bytes()
     except OSError as error:
         raise BadFile(str(path), f"the token cannot be read: {error.strerror}") from None
-    if not _is_token(token):
+    token = token.strip()
+    if len(token) >= _MIN_TOKEN_BYTES and token.isascii() and len(token.split()) == 1:
+        return token
+    if path is not None:
         raise BadFile(str(path), _A_TOKEN)
-    return token
-
-
-def _is_token(token: bytes) -> bool:
-    return len(token) >= _MIN_TOKEN_BYTES and token.isascii() and len(token.split()) == 1
+    raise BadParameter(TOKEN_VARIABLE, "something else", allowed=_A_TOKEN.removeprefix("a token is "))
