@@ -4,9 +4,8 @@ import socket
 import ssl
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from queryveil.errors import BadInput, BadParameter, MissingExtra, QueryveilError, Unreachable
@@ -49,21 +48,10 @@ _LATER = {
 _DENIED = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RedisAddress:
     """A stream on a server, as named by redis://HOST:PORT/DB?stream=NAME; the password is in no text of it."""
 
-    host: str
-    port: int
-    db: int
-    stream: str
-    options: Mapping[str, str]
-    is_tls: bool = False
-    user: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def from_url(cls, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> Self:
+    def __init__(self, url: str, *, what: str, stream: str, options: Mapping[str, str]) -> None:
         """Read a URL; `stream` and `options` are the names that may stand in it and their defaults."""
         try:
             parts = urlsplit(url)
@@ -71,22 +59,15 @@ class RedisAddress:
             given = _options(parts)
         except ValueError:
             parts, host, port, db, given = urlsplit(""), None, None, 0, {}
-        name = given.pop("stream", stream)
-        if parts.scheme not in ("redis", "rediss") or not host or not name or db < 0:
+        self.stream, self.is_tls = given.pop("stream", stream), parts.scheme == "rediss"
+        if parts.scheme not in ("redis", "rediss") or not host or not self.stream or db < 0:
             # Privacy: the URL may hold a password.
             raise BadParameter(what, "another Redis address", allowed="redis://HOST:PORT/DB?stream=NAME")
-        tls = _TLS if parts.scheme == "rediss" else ()
+        tls = _TLS if self.is_tls else ()
         _check_options(given, known=["stream", *sorted([*options, *tls])], what=what)
-        return cls(
-            host=host,
-            port=port or 6379,
-            db=db,
-            stream=name,
-            options={**options, **given},
-            is_tls=parts.scheme == "rediss",
-            user=unquote(parts.username or "") or None,
-            password=unquote(parts.password or "") or None,
-        )
+        self.host, self.port, self.db = host, port or 6379, db
+        self.options = {**options, **given}
+        self.user, self.password = unquote(parts.username or "") or None, unquote(parts.password or "") or None
 
     @property
     def name(self) -> str:
@@ -194,18 +175,10 @@ _FENCED = {"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
 _MISSING = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaAddress:
     """A topic of some brokers, as named by kafka://HOST:PORT,HOST:PORT/TOPIC; the password is in no text of it."""
 
-    servers: str
-    topic: str
-    options: Mapping[str, str]
-    user: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def from_url(cls, url: str, *, what: str, options: Mapping[str, str]) -> Self:
+    def __init__(self, url: str, *, what: str, options: Mapping[str, str]) -> None:
         """Read a URL; `options` may follow ? in it, here with their defaults, beside those for security."""
         options = {**_SECURITY, **options}
         try:
@@ -214,19 +187,15 @@ class KafkaAddress:
         except ValueError:
             parts, given = urlsplit(""), {}
         who, _, servers = parts.netloc.rpartition("@")
-        topic = parts.path.strip("/")
-        if parts.scheme != "kafka" or not servers or not topic or "/" in topic:
+        self.topic = parts.path.strip("/")
+        if parts.scheme != "kafka" or not servers or not self.topic or "/" in self.topic:
             # Privacy: the URL may hold a password.
             raise BadParameter(what, "another Kafka address", allowed="kafka://HOST:PORT/TOPIC")
         _check_options(given, known=sorted(options), what=what)
         user, _, password = who.partition(":")
-        return cls(
-            servers=",".join(each if ":" in each else f"{each}:9092" for each in servers.split(",")),
-            topic=topic,
-            options={**options, **given},
-            user=unquote(user) or None,
-            password=unquote(password) or None,
-        )
+        self.servers = ",".join(each if ":" in each else f"{each}:9092" for each in servers.split(","))
+        self.options = {**options, **given}
+        self.user, self.password = unquote(user) or None, unquote(password) or None
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ class KafkaSource(Source):
     """
 
     def __init__(self, url: str) -> None:
-        self._address = KafkaAddress.from_url(url, what="source", options={"group": "queryveil", "gaps": "error"})
+        self._address = KafkaAddress(url, what="source", options={"group": "queryveil", "gaps": "error"})
         self.name = self._address.name
         if self._address.options["gaps"] not in ("error", "skip"):
             raise BadParameter("gaps in the source", self._address.options["gaps"], allowed="error or skip")
@@ -167,7 +167,7 @@ class KafkaSink(Sink):
     """
 
     def __init__(self, url: str) -> None:
-        self._address = KafkaAddress.from_url(url, what="sink", options={"group": "queryveil"})
+        self._address = KafkaAddress(url, what="sink", options={"group": "queryveil"})
         self.name = self._address.name
         self._lock = threading.Lock()
         self._producer: Any = None

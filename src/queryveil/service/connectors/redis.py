@@ -35,7 +35,7 @@ class RedisSource(Source):
 
     def __init__(self, url: str) -> None:
         defaults = {"group": "queryveil", "consumer": "queryveil", "delete": "0"}
-        self._address = RedisAddress.from_url(url, what="source", stream="queries", options=defaults)
+        self._address = RedisAddress(url, what="source", stream="queries", options=defaults)
         self.name = self._address.name
         self._group, self._consumer = (self._address.options[name] for name in ("group", "consumer"))
         self._is_deleting = self._address.number("delete", what="source") > 0
@@ -228,7 +228,7 @@ class RedisSink(Sink):
     """
 
     def __init__(self, url: str) -> None:
-        self._address = RedisAddress.from_url(url, what="sink", stream="released", options={"maxlen": "0"})
+        self._address = RedisAddress(url, what="sink", stream="released", options={"maxlen": "0"})
         self.name = self._address.name
         self._maxlen = self._address.number("maxlen", what="sink")
         self._client: Any = None

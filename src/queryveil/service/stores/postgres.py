@@ -5,8 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import polars as pl
@@ -42,24 +41,19 @@ _ADD_CHECKSUMS = "".join(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS checksum
 """From version 1 to 2; rows that are there already stay without one until they are written again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresAddress:
     """Where the server is, and the schema that the tables are in."""
 
-    url: str = field(repr=False)
-    schema: str = "queryveil"
-
-    @classmethod
-    def parse(cls, url: str) -> Self:
+    def __init__(self, url: str) -> None:
         """Take `?schema=` out of a URL; the rest is for the library."""
         parts = urlsplit(url)
         if parts.scheme not in ("postgresql", "postgres"):
             raise BadParameter("store", f"{parts.scheme}:", allowed=_ALLOWED)
         options = dict(parse_qsl(parts.query))
-        schema = options.pop("schema", "queryveil")
-        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-            raise BadParameter("schema", schema, allowed="small letters, digits and _")
-        return cls(url=urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
+        self.schema = options.pop("schema", "queryveil")
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", self.schema):
+            raise BadParameter("schema", self.schema, allowed="small letters, digits and _")
+        self.url = urlunsplit(parts._replace(query=urlencode(options)))
 
     @property
     def name(self) -> str:
@@ -146,7 +140,7 @@ class PostgresStore(SqlStore):
     _parameter = "%s"
 
     def __init__(self, url: str) -> None:
-        self._address = PostgresAddress.parse(url)
+        self._address = PostgresAddress(url)
         super().__init__(f"schema {self._address.schema} of {self._address.name}", errors=self._address.errors)
         self._vacuumed_at = time.monotonic()
 

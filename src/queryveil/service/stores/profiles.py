@@ -76,7 +76,7 @@ class ProfileDatabase:
         return blocks.with_columns(unquote(blocks["user"]))
 
     def _from_server(self, user: str | None) -> pl.DataFrame:
-        address = postgres.PostgresAddress.parse(str(self.store))
+        address = postgres.PostgresAddress(str(self.store))
         connection = address.connect()
         with address.errors(), connection, connection.cursor() as cursor:
             if not address.has_table(connection, "profiles"):
