@@ -19,7 +19,7 @@ from queryveil.data import Layout
 from queryveil.errors import BadFile, QueryveilError
 from queryveil.formats import read_log
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.service.lines import Parsed, find_layout, parse, with_time_format, write_lines
+from queryveil.service.lines import Parsed, find_layout, parse, write_lines
 from queryveil.service.pipeline._workers import slice_lines
 
 NOW = datetime(2026, 3, 4, 15, 16, 17, 180_000)
@@ -30,7 +30,7 @@ def read(data: bytes, *, format: str | None = None, keep: tuple[str, ...] = (), 
     layout = find_layout(data, format=format, names=names, source="lines")
     assert layout is not None
     parsed = parse(data, layout=layout, keep=keep)
-    return parsed, with_time_format(layout, parsed.time_format)
+    return parsed, replace(layout, time_format=layout.time_format or parsed.time_format)
 
 
 def written(parsed: Parsed, layout: Layout, *, policy: ColumnPolicy, has_header: bool = True) -> str:

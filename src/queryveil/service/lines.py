@@ -230,11 +230,6 @@ def _headers(records: Records, users: pl.Series, *, layout: Layout, wrong: Bytes
     return found
 
 
-def with_time_format(layout: Layout, time_format: str | None) -> Layout:
-    """Return the layout with the format of times, once there is a time."""
-    return layout if layout.time_format or not time_format else replace(layout, time_format=time_format)
-
-
 def write_lines(
     released: pl.DataFrame, *, layout: Layout, columns: ColumnPolicy, now: datetime, has_header: bool
 ) -> bytes:

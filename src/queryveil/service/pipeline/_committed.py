@@ -3,8 +3,8 @@
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,32 +22,18 @@ _TOTALS = (
 _RELEASED = "released."
 
 
-@dataclass(slots=True, kw_only=True)
 class CommitState:
     """The state of a stream as of its last commit, and the stats made of it.
 
     `confirmed` is the last batch that the store knows to have arrived at the sink.
     """
 
-    number: int = 0
-    position: str | None = None
-    out_number: int = 0
-    out_bytes: int = 0
-    confirmed: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    started: float = field(default_factory=time.monotonic)
-    stats: Stats = field(default_factory=Stats)
-
-    @classmethod
-    def resume(cls, saved: Saved) -> Self:
-        return cls(
-            number=saved.number,
-            position=saved.position,
-            out_number=saved.outgoing[-1].number if saved.outgoing else saved.delivered,
-            out_bytes=saved.n_bytes_out,
-            confirmed=saved.delivered,
-            counts=Counter(saved.counts),
-        )
+    def __init__(self, saved: Saved) -> None:
+        self.number, self.position = saved.number, saved.position
+        self.out_number = saved.outgoing[-1].number if saved.outgoing else saved.delivered
+        self.out_bytes, self.confirmed = saved.n_bytes_out, saved.delivered
+        self.counts = Counter(saved.counts)
+        self.started, self.stats = time.monotonic(), Stats()
 
     def counts_with(self, prepared: PreparedBatch | None, swapped: Swapped, *, window: int) -> dict[str, int]:
         """Return the counts as they are once this is committed; `window` is that of the ids that are released now."""

@@ -84,7 +84,7 @@ class Service:
         self._delivery = Delivery(sink, patience=settings.patience, tell=tell)
         self._is_finished = False
         self._n_lines, self._n_bad_reported = 0, 0
-        self._state = CommitState()
+        self._state = CommitState(ports.Saved())
         self._pools = Pools(settings.pool_settings(remembered=settings.remembered))
         self._layout: Layout | None = None
         self._users = UserCount()
@@ -131,7 +131,7 @@ class Service:
 
     def _open(self) -> None:
         before = self._retry.run(self._load, what="the store")
-        self._state = CommitState.resume(before)
+        self._state = CommitState(before)
         self._state.note(self._pools)
         if not before.number:
             self._sink.check_new()
@@ -206,7 +206,9 @@ class Service:
                 self._begin(found)
         prepared = self._preparer.run(batch.data, layout=self._layout)
         if self._layout is not None:
-            self._layout = lines.with_time_format(self._layout, prepared.time_format)
+            # Times tell their format only once there is one.
+            time_format = self._layout.time_format or prepared.time_format
+            self._layout = replace(self._layout, time_format=time_format)
         self._users.add(prepared.events["user"])
         self._commit(self._add(prepared.events), batch=batch, prepared=prepared)
         bad_lines = prepared.bad_lines.tolist()
