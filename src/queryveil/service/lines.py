@@ -40,9 +40,8 @@ def events_schema(keep: tuple[str, ...]) -> dict[str, pl.DataType]:
 def _decoder(keys: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     for key in keys:
         if any(letter < " " or letter in '"\\' for letter in key):
-            raise BadParameter(
-                "column", ascii(key), allowed="a name without quotes, backslashes and control characters"
-            )
+            allowed = "a name without quotes, backslashes and control characters"
+            raise BadParameter("column", ascii(key), allowed=allowed)
     # Fields go by number, as a key may be no name of Python's.
     fields = [(f"f{i}", Any, None) for i in range(len(keys))]
     shape = msgspec.defstruct("Event", fields, rename={f"f{i}": key for i, key in enumerate(keys)})

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from queryveil.guarantees import SwapAnonymity
 from queryveil.service.http import _metrics as metrics
 from queryveil.service.http._example import example
-from queryveil.service.http._queues import Answer, Outcome, PostQueue, ReleasedQueue
+from queryveil.service.http._queues import Outcome, PostQueue, ReleasedQueue
 from queryveil.service.http.addresses import Address
 from queryveil.service.http.requests import AccessMiddleware, Bodies, BodyQuota, Lines, as_response, read_lines, refusal
 from queryveil.service.ports import Histogram, Monitored, Stats
@@ -59,8 +59,7 @@ class AppState:
         if self.service is not None and time.monotonic() - self._asked > _FRESH_SECONDS:
             stats = self.service.stats()
             if stats.is_ready and stats.n_outbox_bytes > self.service.settings.max_outbox_bytes:
-                why_not = "the outbox is full until released rows are picked up"
-                stats = replace(stats, is_ready=False, why_not=why_not)
+                stats = replace(stats, is_ready=False, why_not="the outbox is full until released rows are picked up")
             self._last, self._asked = stats, time.monotonic()
         return self._last
 
@@ -136,15 +135,10 @@ async def _commit(lines: Lines, *, key: str | None, state: AppState, started: fl
         # What no batch took in time is taken back, so that the client may go elsewhere.
         state.posts.withdraw(post)
     answer = await committed
-    if answer.outcome is Outcome.COMMITTED:
-        state.post_seconds = state.post_seconds.with_one(time.monotonic() - started)
-    return _respond(answer, n_events=lines.n_events)
-
-
-def _respond(answer: Answer, *, n_events: int) -> Response:
     match answer.outcome:
         case Outcome.COMMITTED:
-            return _json({"accepted": n_events - len(answer.bad_lines), "bad_lines": answer.bad_lines})
+            state.post_seconds = state.post_seconds.with_one(time.monotonic() - started)
+            return _json({"accepted": lines.n_events - len(answer.bad_lines), "bad_lines": answer.bad_lines})
         case Outcome.ALREADY:
             return _json({"accepted": 0, "already": True})
         case Outcome.OTHER_BODY:

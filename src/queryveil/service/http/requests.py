@@ -162,8 +162,6 @@ _BOM = b"\xef\xbb\xbf"
 _GZIP = 31
 _PIECE_BYTES = 1 << 16
 _UNPACKED_AT_ONCE = 1 << 20
-
-
 _BROKEN = "the body is not gzip, ends too early or is empty; compress it again"
 
 
@@ -217,11 +215,9 @@ class Unpacker:
         if self._n_out > limits.max_body_bytes:
             raise _too_large(limits.max_body_bytes)
         if self._n_members > limits.max_gzip_members:
-            most = f"{limits.max_gzip_members:,} members; compress it as one"
-            raise refusal(413, f"a gzip body may have {most}")
+            raise refusal(413, f"a gzip body may have {limits.max_gzip_members:,} members; compress it as one")
         if self._n_out > max(_UNPACKED_AT_ONCE, limits.max_gzip_ratio * self._n_in):
-            most = f"{limits.max_gzip_ratio} times its size; send it as it is"
-            raise refusal(413, f"a gzip body may unpack to {most}")
+            raise refusal(413, f"a gzip body may unpack to {limits.max_gzip_ratio} times its size; send it as it is")
 
 
 def _too_large(limit: int) -> HTTPException:
