@@ -25,14 +25,16 @@ import polars as pl
 from queryveil.data import Layout
 from queryveil.service.settings import StreamSettings
 
+N_KEYS = 100_000
+"""How many idempotency keys of committed posts are kept, in stores and by the server."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Batch:
     """Whole lines of a source, and its position after them.
 
     - `data`: the lines, each with its line end.
-    - `position`: the source's own text, such as offsets; it is committed with the lines and given to `Source.open`
-      after a start.
+    - `position`: the source's own text, such as offsets, committed with the lines and given to `Source.open` later.
     - `keys`: hashes of the idempotency keys in the batch: what was committed under one is never taken again.
     """
 
@@ -257,8 +259,7 @@ class Store(ABC):
     def open(self, *, settings: str) -> Saved:
         """Lock the store for this process, and return what it has.
 
-        `settings` is a text that says what the state was made with; other settings than the first raise `BadParameter`,
-        a store that another process uses raises `StoreBusy`.
+        Other `settings` than those the state was made with raise `BadParameter`, a store in use raises `StoreBusy`.
         """
 
     def commit(self, commit: Commit) -> None:

@@ -12,12 +12,10 @@ from enum import StrEnum
 from threading import Condition
 
 from queryveil.errors import BadParameter, Unreachable
-from queryveil.service.ports import Batch, Outgoing
+from queryveil.service.ports import N_KEYS, Batch, Outgoing
 
 MAX_WAITING_BYTES = 64 << 20
 MAX_BATCH_BYTES = 1 << 20
-N_KEYS = 100_000
-"""So many keys of committed posts are remembered, as many as the stores keep."""
 
 
 class Outcome(StrEnum):
@@ -62,8 +60,8 @@ def hash_key(key: str, *, data: bytes) -> str:
 class PostQueue:
     """Queues the lines of requests until the source takes them and they are committed."""
 
-    def __init__(self, *, max_waiting_bytes: int = MAX_WAITING_BYTES, max_batch_bytes: int = MAX_BATCH_BYTES) -> None:
-        self._max_waiting_bytes, self._max_batch_bytes = max_waiting_bytes, max_batch_bytes
+    def __init__(self, *, max_batch_bytes: int = MAX_BATCH_BYTES) -> None:
+        self._max_waiting_bytes, self._max_batch_bytes = MAX_WAITING_BYTES, max_batch_bytes
         self._changed = Condition()
         self._waiting: deque[Post] = deque()
         self._taken: dict[str, list[Post]] = {}

@@ -17,11 +17,9 @@ import msgspec
 import polars as pl
 
 from queryveil.errors import BadFile, StoreBusy
-from queryveil.service.ports import Commit, Outgoing, Saved, Store
+from queryveil.service.ports import N_KEYS, Commit, Outgoing, Saved, Store
 from queryveil.service.settings import check_settings
 
-N_KEYS = 100_000
-"""How many idempotency keys are kept."""
 _CHUNK_BYTES = 8192
 _N_EXPIRED_AT_ONCE = 4
 _HASH_BYTES = 8
