@@ -116,7 +116,6 @@ class StdoutSink(Sink):
         self._number, self._n_written = outgoing.number, 0
 
 
-_STILL_WAITING = "events were still waiting when this was written; a later run releases them"
 _RULES = ("k", "l", "growth", "max_pool", "shrink", "max_wait", "repeats", "window", "min_query_users")
 _ABOUT = "the number of users before is an estimate: a stream does not remember who was there"
 
@@ -184,7 +183,7 @@ def _manifest(path: Path, *, settings: StreamSettings, layout: Layout, stats: St
     if columns.keep:
         warnings.append("columns that were kept go with the query to its new user")
     if stats.n_waiting:
-        warnings.append(_STILL_WAITING)
+        warnings.append("events were still waiting when this was written; a later run releases them")
     return Manifest(
         method="swap",
         promise=promise,

@@ -64,11 +64,10 @@ class CommitState:
         self._update(n_batches=self.stats.n_batches + 1, latency=self.stats.latency.with_one(seconds))
 
     def note(self, pools: Pools) -> None:
-        waiting, k_now = pools.waiting.tolist(), pools.k_now.tolist()
         self._update(
-            n_waiting=sum(waiting),
-            waiting=dict(zip(CATEGORY_NAMES, waiting, strict=True)),
-            k_now=dict(zip(CATEGORY_NAMES, k_now, strict=True)),
+            n_waiting=int(pools.waiting.sum()),
+            waiting=dict(zip(CATEGORY_NAMES, pools.waiting.tolist(), strict=True)),
+            k_now=dict(zip(CATEGORY_NAMES, pools.k_now.tolist(), strict=True)),
             waiting_since=pools.waiting_since,
         )
 

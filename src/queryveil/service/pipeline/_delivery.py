@@ -22,11 +22,9 @@ class Retry:
     Once `stopping` is set, only for five more. `trouble` is what is wrong now, and told when that changes.
     """
 
-    def __init__(
-        self, *, stopping: Event, patience: float | None, tell: Callable[[str], None], trouble: str | None = None
-    ) -> None:
+    def __init__(self, *, stopping: Event, patience: float | None, tell: Callable[[str], None]) -> None:
         self._stopping, self._patience, self._tell = stopping, patience, tell
-        self.trouble = trouble
+        self.trouble: str | None = None
 
     def run(self, action: Callable[[], _T], *, what: str) -> _T:
         """Run an action until it succeeds; failures other than of a server or disk are raised at once."""
@@ -38,8 +36,12 @@ class Retry:
             except BrokenPipeError:
                 # Whoever read has gone for good.
                 raise
-            except (Unreachable, OSError) as error:
-                line = describe_failure(error, what=what)
+            except Unreachable as error:
+                line = str(error)
+            except OSError as error:
+                # Privacy: the message of an OSError may quote what was written; its number does not.
+                reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
+                line = f"{what}: {reason}"
             else:
                 if has_failed:
                     self.trouble = None
@@ -55,15 +57,6 @@ class Retry:
             if self._stopping.wait(pause):
                 time.sleep(_FIRST_PAUSE)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def describe_failure(error: Exception, *, what: str) -> str:
-    """Return in one line what is wrong."""
-    if not isinstance(error, OSError):
-        return str(error)
-    # Privacy: the message of an OSError may quote what was written; its number does not.
-    reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
-    return f"{what}: {reason}"
 
 
 class Delivery:

@@ -80,7 +80,8 @@ class Service:
         self._made_with = settings.fingerprint(source=source_name, sink=sink_name)
         self._source_name, self._tell = source_name, tell
         self._stopping = Event()
-        self._retry = Retry(stopping=self._stopping, patience=settings.patience, tell=tell, trouble="starting")
+        self._retry = Retry(stopping=self._stopping, patience=settings.patience, tell=tell)
+        self._retry.trouble = "starting"
         self._delivery = Delivery(sink, patience=settings.patience, tell=tell)
         self._is_finished = False
         self._n_lines, self._n_bad_reported = 0, 0
