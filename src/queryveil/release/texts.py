@@ -30,7 +30,7 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
 
 
 def count_numbered(texts: pl.Series, *, released: Int32s, asked: Int32s, users: Int32s) -> TextCounts:
-    """Count the distinct texts of released rows, as `count_texts` does, where the rows have numbers of texts already."""
+    """Count the distinct texts of released rows as `count_texts` does, where rows have numbers of texts already."""
     number, forms = encode(_normal_form(texts))
     n_rows, sole = np.bincount(number[released], minlength=len(forms)), _sole(number[asked], users, n=len(forms))
     is_there = (n_rows > 0) & (forms != "").to_numpy()
