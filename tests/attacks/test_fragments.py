@@ -9,7 +9,8 @@ from hypothesis import given
 from tests.support.examples import examples
 from tests.support.plain_texts import form, people_of
 
-from queryveil.attacks import AuxiliaryData, Exposure, Fragments, Person, attackers
+from queryveil.attacks import AuxiliaryData, Exposure, Person, attackers
+from queryveil.attacks.fragments import Fragments
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.methods import Clump, Kdelta, Km, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
 from queryveil.pairing import Pair

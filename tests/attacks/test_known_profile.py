@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
 
-from queryveil.attacks import AuxiliaryData, KnownProfile, attack
-from queryveil.attacks.known_profile import Association, GroupShares
+from queryveil.attacks import AuxiliaryData, attack
+from queryveil.attacks.known_profile import Association, GroupShares, KnownProfile
 from queryveil.comparison.judged import split
 from queryveil.data import GROUPS_SCHEMA, Groups, QueryLog
 from queryveil.data.rows import Rows

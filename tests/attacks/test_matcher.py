@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_match
 
-from queryveil.attacks import match
+from queryveil.attacks.swapped import match
 from queryveil.data import QueryLog
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["elm", "fern", "red elm"])), max_size=12)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released, match
+from queryveil.attacks.rebuild import Rebuild1, Rebuild2, Rebuild3, Rebuild4, as_released
+from queryveil.attacks.swapped import EncodedLog, Truth, match
 from queryveil.data import QueryLog
 from queryveil.formats import read_log
 from queryveil.methods import Swap

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_rebuild
 
-from queryveil.attacks import EncodedLog, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, match
-from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
+from queryveil.attacks.rebuild import Choice, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Rebuilding, rebuilt
+from queryveil.attacks.swapped import EncodedLog, Truth, match
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.rng import generator

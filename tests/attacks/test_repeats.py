@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_chance, plain_nearest
 
-from queryveil.attacks import ActiveId, AuxiliaryData, Repeats, Truth
+from queryveil.attacks import AuxiliaryData
 from queryveil.attacks._scoring import BY_ACCIDENT
-from queryveil.attacks.repeats import name_nearest, ordered, targets_of
-from queryveil.attacks.swapped import truth_of
+from queryveil.attacks.rebuild import ActiveId
+from queryveil.attacks.repeats import Repeats, name_nearest, ordered, targets_of
+from queryveil.attacks.swapped import Truth, truth_of
 from queryveil.data import QueryLog
 from queryveil.data.rows import Rows
 from queryveil.guarantees import SwapAnonymity

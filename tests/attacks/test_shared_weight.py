@@ -8,7 +8,8 @@ import msgspec
 import polars as pl
 import pytest
 
-from queryveil.attacks import AuxiliaryData, SharedWeight, attack
+from queryveil.attacks import AuxiliaryData, attack
+from queryveil.attacks.shared_term import SharedWeight
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog
 from queryveil.methods import Plink
 from queryveil.pairing import Pair

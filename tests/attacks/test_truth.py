@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_chance, plain_match
 
-from queryveil.attacks import EncodedLog, Truth, as_released, match
-from queryveil.attacks.swapped import Guess
+from queryveil.attacks.rebuild import as_released
+from queryveil.attacks.swapped import EncodedLog, Guess, Truth, match
 from queryveil.data import QueryLog
 from queryveil.text.classifier import CATEGORIES
 

@@ -9,7 +9,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from tests.support.examples import examples
 
-from queryveil.attacks import AuxiliaryData, KnownTerms, RarePair, attack
+from queryveil.attacks import AuxiliaryData, attack
+from queryveil.attacks.known_terms import KnownTerms, RarePair
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods import Clump, Km, Partition, Plink

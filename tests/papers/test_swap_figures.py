@@ -3,7 +3,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from queryveil.attacks import EncodedLog, Truth, as_released, match
+from queryveil.attacks.rebuild import as_released
+from queryveil.attacks.swapped import EncodedLog, Truth, match
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods import Swap

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import EncodedLog
+from queryveil.attacks.swapped import EncodedLog
 from queryveil.data import QueryLog
 from queryveil.data.rows import sort_in_place
 from queryveil.errors import BadInput

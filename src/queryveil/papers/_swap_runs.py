@@ -8,8 +8,9 @@ from time import process_time
 
 import polars as pl
 
-from queryveil.attacks import EncodedLog, Exposure, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Truth, as_released
-from queryveil.attacks.rebuild import Choice, Rebuilding, rebuilt
+from queryveil.attacks import Exposure
+from queryveil.attacks.rebuild import Choice, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Rebuilding, as_released, rebuilt
+from queryveil.attacks.swapped import EncodedLog, Truth
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadInput
 from queryveil.methods.settings import PoolSettings
