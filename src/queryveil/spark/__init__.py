@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Spark", "SparkLog", "check_on_spark", "start_spark"]
 
-__getattr__ = lazy_names(__name__, {"queryveil.spark.engine": "Spark", "queryveil.spark._executors": "SparkLog"})
+_HOMES = {"Spark": ("queryveil.spark.engine", "Spark"), "SparkLog": ("queryveil.spark._executors", "SparkLog")}
+__getattr__ = lazy_names(__name__, _HOMES)
 
 _ON_ONE_MACHINE = "run it on one machine: leave out --engine"
 

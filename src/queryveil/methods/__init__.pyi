@@ -1,0 +1,16 @@
+from queryveil.methods.baselines import Pseudonymise as Pseudonymise
+from queryveil.methods.baselines import QueryThreshold as QueryThreshold
+from queryveil.methods.baselines import TokenHash as TokenHash
+from queryveil.methods.clump import Clump as Clump
+from queryveil.methods.clump import Partition as Partition
+from queryveil.methods.dp import Choice as Choice
+from queryveil.methods.dp import Dp as Dp
+from queryveil.methods.dp import Mechanism as Mechanism
+from queryveil.methods.kdelta import Kdelta as Kdelta
+from queryveil.methods.km import Km as Km
+from queryveil.methods.km import Target as Target
+from queryveil.methods.plink import Grouping as Grouping
+from queryveil.methods.plink import Plink as Plink
+from queryveil.methods.swap import Swap as Swap
+
+__all__: list[str]
