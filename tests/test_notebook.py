@@ -14,7 +14,7 @@ from queryveil.attacks.suite import Attacks, Attempt, Skipped
 from queryveil.checks import verify
 from queryveil.data import GROUPS_SCHEMA, Groups, Profiles, QueryLog, Transactions
 from queryveil.methods import Clump, Km, Plink, Swap
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import Release
 from queryveil.reports.inspection import inspect
 from queryveil.testing import five_baskets, food, log_of

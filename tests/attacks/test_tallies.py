@@ -13,7 +13,7 @@ from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.membership import Membership
 from queryveil.attacks.sybil import Sybil, k_of, times_seen
 from queryveil.data import Format, Layout, QueryLog
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.synthesis import synthesize

@@ -15,7 +15,7 @@ import pytest
 from queryveil import Dp, verify
 from queryveil.data import CLICKS_SCHEMA, QueryLog, Tallies
 from queryveil.guarantees import DifferentialPrivacy
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import ColumnReport, Ids, Manifest, Release, TimeDetail, read_release
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of

@@ -15,7 +15,7 @@ from queryveil.checks.whole import faults_of
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import NothingPromised
 from queryveil.formats import layout_for, read_log, write_log
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.methods.settings import Representative, Unit, Weights
 from queryveil.release import ColumnPolicy, Release, read_release
 from queryveil.text.taxonomy import Taxonomy

@@ -12,7 +12,7 @@ from tests.support.releases import released_tallies
 
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.formats import write_log
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.testing.logs import log_of
 
 Run = Callable[..., CompletedProcess[str]]

@@ -14,7 +14,7 @@ from queryveil.comparison.plan import default_plan
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Dp, Mechanism
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of
 

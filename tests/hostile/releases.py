@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from queryveil import Clump, Dp, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.formats import layout_for, read_log
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import ColumnPolicy, Release
 from queryveil.release.signing import make_keys, sign_release
 

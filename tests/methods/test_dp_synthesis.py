@@ -11,7 +11,7 @@ from tests.support.releases import released_tallies
 
 from queryveil.data import Format, Layout, Tallies
 from queryveil.errors import BadInput, BadParameter
-from queryveil.methods.dp.synthesis import MEAN_QUERIES, synthesize, synthesized
+from queryveil.methods.dp.dp import MEAN_QUERIES, synthesize, synthesized
 from queryveil.pairing import pseudonymised
 from queryveil.release import read_release
 from queryveil.rng import generator

@@ -12,7 +12,7 @@ import pytest
 
 from queryveil.data import ROLES, Format, Layout, QueryLog, with_own_texts
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink, QueryThreshold, Swap, TokenHash
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.text.taxonomy import Taxonomy
 

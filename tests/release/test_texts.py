@@ -17,7 +17,7 @@ from tests.support.plain_texts import Row, plain_counts
 from queryveil.data import Format, Layout, QueryLog, Tallies
 from queryveil.errors import TooFewUsers
 from queryveil.methods import Clump, Dp, Kdelta, Km, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import ColumnPolicy, Ids, Release, ids_per_window, keyed, text_facts
 from queryveil.release.texts import count_texts
 from queryveil.testing.logs import log_of

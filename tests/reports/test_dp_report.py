@@ -10,7 +10,7 @@ from tests.support.releases import released_tallies
 from queryveil.data import QueryLog
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods import Dp
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.release import Release, read_release
 from queryveil.reports import Report, render, report
 from queryveil.reports._blocks import Paragraph

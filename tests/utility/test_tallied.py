@@ -8,7 +8,7 @@ from tests.support.releases import released_tallies
 
 from queryveil.data import Format, Layout, QueryLog, Transactions
 from queryveil.errors import BadInput
-from queryveil.methods.dp.synthesis import synthesized
+from queryveil.methods.dp.dp import synthesized
 from queryveil.testing.logs import log_of
 from queryveil.utility import Measures, measure
 

@@ -87,7 +87,7 @@ def dp(
 ) -> None:
     """Make a release of noisy counts, and pay for it if there is a budget."""
     from queryveil import Dp
-    from queryveil.methods.dp.synthesis import MOST_USERS, synthesized
+    from queryveil.methods.dp.dp import MOST_USERS, synthesized
     from queryveil.release import reserved
 
     try:
