@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.data import Format, Layout, QueryLog, Reading
 from queryveil.errors import BadParameter, OtherFormat
-from queryveil.formats import _plain, _ubi, delimited, jsonl, layouts, parquet, roles
+from queryveil.formats import _ubi, delimited, jsonl, layouts, parquet, roles
 from queryveil.formats.records import BadRowPolicy, Reader, Tally
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
 
@@ -18,7 +18,7 @@ _READERS: Mapping[Format, type[Reader]] = {
     Format.JSONL: jsonl.JsonlReader,
     Format.PARQUET: parquet.ParquetReader,
     Format.UBI: _ubi.UbiReader,
-    Format.TRANSACTIONS: _plain.PlainReader,
+    Format.TRANSACTIONS: delimited.PlainReader,
 }
 """Files of any other format are delimited text."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from queryveil.data import TRANSACTIONS_SCHEMA, Bytes, Format, Layout, Transactions
 from queryveil.errors import BadFile, BadInput, BadParameter
-from queryveil.formats import _plain, delimited, jsonl, layouts, parquet, roles
+from queryveil.formats import delimited, jsonl, layouts, parquet, roles
 from queryveil.formats.read import parse_choice, read_streams
 from queryveil.formats.records import BadRowPolicy, Reader, Tally, first_record, read_records
 from queryveil.formats.streams import ByteStream, Content, Source, open_streams
@@ -164,12 +164,12 @@ def read_transactions(
     frame, layout, reading = read_streams(
         open_streams(source),
         detect=lambda stream: chosen or _sniff(stream),
-        reader_for=lambda found: (_plain.PlainReader if found is Format.TRANSACTIONS else RowReader)(
+        reader_for=lambda found: (delimited.PlainReader if found is Format.TRANSACTIONS else RowReader)(
             tally=tally, format=found
         ),
     )
     if layout.format is Format.TRANSACTIONS:
-        frame = frame.select(pl.col("user").alias("id"), _plain.split_items(frame["query"]).alias("items"))
+        frame = frame.select(pl.col("user").alias("id"), delimited.split_items(frame["query"]).alias("items"))
     return Transactions(frame=frame, layout=layout, reading=reading)
 
 
@@ -182,7 +182,7 @@ def write_transactions(transactions: Transactions, path: Path, *, layout: Layout
     if layout.format is Format.TRANSACTIONS:
         if (frame["items"].list.len() == 0).any():
             raise BadInput(f"a plain file cannot hold a transaction without items; {_OTHERS}")
-        if frame["items"].explode(empty_as_null=False).str.contains(f"[{_plain.BLANKS}\0]").any():
+        if frame["items"].explode(empty_as_null=False).str.contains(f"[{delimited.BLANKS}\0]").any():
             raise BadInput(f"a plain file cannot hold items with blanks in them; {_OTHERS}")
         layout = replace(layout, has_header=False)
     else:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from queryveil.data import ROLES, Format, Layout, QueryLog
 from queryveil.errors import BadInput, NotWritten
-from queryveil.formats import _plain, _ubi, delimited, roles
+from queryveil.formats import _ubi, delimited, roles
 from queryveil.formats.values import write_times
 
 _SLICE_ROWS = 1 << 19
@@ -95,7 +95,7 @@ def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
     if layout.format is not Format.PARQUET and "time" in frame.columns:
         frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
     if layout.format is Format.TRANSACTIONS:
-        return _plain.gather_users(frame)
+        return delimited.gather_users(frame)
     if layout.format is Format.UBI:
         return frame.select([role for role in ROLES if role in frame.columns])
     fixed = _FIXED.get(layout.format)
@@ -118,7 +118,7 @@ def encode_rows(part: pl.DataFrame, *, layout: Layout, begin: int) -> bytes:
     has_header = begin == 0 and (layout.has_header or (layout.format is Format.AOL and not part.height))
     match layout.format:
         case Format.TRANSACTIONS:
-            return _plain.encode(part["items"])
+            return delimited.encode_items(part["items"])
         case Format.UBI:
             return _ubi.encode(part, first_id=begin + 1)
         case Format.JSONL:
