@@ -16,8 +16,7 @@ from queryveil.data import Floats, Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
-from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, term_values
-from queryveil.methods.km._times import UNITS, share_times
+from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, share_times, term_values
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
 from queryveil.release.texts import count_numbered
@@ -29,6 +28,8 @@ from queryveil.text.tokens import encode
 
 if TYPE_CHECKING:
     from queryveil.text.taxonomy import Taxonomy
+
+_TIME_UNITS = ("1d", "7d", "28d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -190,7 +191,7 @@ class Km(KmSettings):
         released, _ = Histories.of_pairs(
             histories.entry_user[there], outcome.word[there], n_users=histories.n_users, n_terms=len(outcome.words)
         )
-        starts = {unit: window_starts(frame["time"], window=unit) for unit in UNITS}
+        starts = {unit: window_starts(frame["time"], window=unit) for unit in _TIME_UNITS}
         return share_times(owners, starts, terms=released, k=self.k, m=self.m or 1)
 
     def _owners(self, frame: pl.DataFrame) -> tuple[Int32s, Int64s]:
