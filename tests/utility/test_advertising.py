@@ -11,7 +11,7 @@ from queryveil.methods import Clump, Km, Plink, Target
 from queryveil.papers._km_runs import FOCUS, Measure, gather
 from queryveil.release import ColumnPolicy, Ids
 from queryveil.synthesis import synthesize
-from queryveil.synthesis.values import term_values
+from queryveil.synthesis.logs import term_values
 from queryveil.testing import food, log_of
 from queryveil.utility import Measures, measure
 

@@ -18,7 +18,7 @@ from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
-from queryveil.synthesis.values import term_values
+from queryveil.synthesis.logs import term_values
 from queryveil.testing import food, log_of, tiny_log
 from queryveil.testing.strategies import clicked_logs
 from queryveil.text.taxonomy import Taxonomy

@@ -1,8 +1,7 @@
 """Synthetic query logs of any size with known secrets, for demos, tests and benchmarks."""
 
-from queryveil.synthesis.logs import Secret, Synthetic, synthesize, write_synthetic
+from queryveil.synthesis.logs import Secret, Synthetic, synthesize, term_values, write_synthetic
 from queryveil.synthesis.shapes import ALTAVISTA, AOL, WEB, Shape
-from queryveil.synthesis.values import term_values
 
 synth = synthesize
 
