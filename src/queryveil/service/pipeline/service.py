@@ -17,8 +17,7 @@ from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
 from queryveil.release import ids_per_window, window_numbers
 from queryveil.service import lines, ports
-from queryveil.service.pipeline._committed import CommitState, UserCount
-from queryveil.service.pipeline._delivery import Delivery, Retry
+from queryveil.service.pipeline._committed import CommitState, Delivery, Retry, UserCount
 from queryveil.service.pipeline._workers import InProcess, PreparedBatch, Workers
 from queryveil.service.settings import StreamSettings
 
