@@ -25,8 +25,7 @@ from queryveil.service.connectors.file_sources import FilesSource, FollowedFile
 from queryveil.service.connectors.redis import _lines, _position
 from queryveil.service.http._app import AppState, build_app
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
-from queryveil.service.http.addresses import Address, TlsFiles, find_token
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits, TlsFiles, find_token
 from queryveil.service.http.requests import Unpacker, as_lines
 from queryveil.service.lines import find_layout, inside_names, parse, write_lines
 from queryveil.service.pipeline.urls import find_address

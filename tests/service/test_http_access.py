@@ -17,8 +17,7 @@ from tests.support.waiting import patience, until
 
 from queryveil.cli import main
 from queryveil.errors import BadFile, BadParameter
-from queryveil.service.http.addresses import Address, TlsFiles
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits, TlsFiles
 from queryveil.service.http.server import HttpSink, HttpSource, serve_monitor
 from queryveil.service.pipeline.urls import find_address
 from queryveil.service.ports import Stats

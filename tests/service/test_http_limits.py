@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from tests.support.waiting import patience, until
 
 from queryveil.errors import BadParameter
-from queryveil.service.http.addresses import Address
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits
 from queryveil.service.http.requests import TokenBrake, Unpacker, as_lines
 from queryveil.service.http.server import HttpSink, HttpSource
 from queryveil.service.ports import Outgoing

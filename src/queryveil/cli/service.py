@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import queryveil
+import queryveil.service
 from queryveil.cli import options
 from queryveil.cli.output import echo, print_facts, print_json, print_table, share
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.settings import LineSettings, LiveSettings
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits, TlsFiles, find_token
 from queryveil.settings import setting, values_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from queryveil.service.http.addresses import Address
     from queryveil.service.ports import Stats, Store
-    from queryveil.service.settings import StreamSettings
-    from queryveil.service.stores.profiles import ProfileComparison, ProfileDatabase
+    from queryveil.service.stores.profiles import ProfileComparison
 
 _LEAVES, _READING, _RUNNING = "What leaves", "How lines are read", "How it runs"
 
@@ -42,16 +40,15 @@ class LiveColumns(options.Columns):
 
     def live_policy(self, *, store: str, kept: Store) -> tuple[queryveil.ColumnPolicy, list[str]]:
         """Return the policy, and what there is to say about its key; keyed ids without a key get one by the store."""
-        from queryveil.service.settings import new_key, read_or_make_key
-
         if self.key is not None or self.ids != "keyed":
             return self.policy(), []
         if store == "memory:":
             note = "user ids get a key of this run only; to have the same ids in the next run, give --key FILE"
-            return self.policy(new_key()), [note]
+            return self.policy(queryveil.service.new_key()), [note]
         path = Path("queryveil.key") if "://" in store else _key_beside(store)
         note = f"key of the user ids: {path}; verify needs it, keep it to yourself"
-        return self.policy(read_or_make_key(path, is_lost=kept.has_begun)), [note]
+        made = queryveil.service.read_or_make_key(path, is_lost=kept.has_begun)
+        return self.policy(made), [note]
 
 
 def _key_beside(store: str) -> Path:
@@ -77,8 +74,6 @@ class Access(HttpLimits):
 
     def address(self, host: str, port: int) -> Address:
         """Return an address to listen at; raise if it would need a token, or if the certificate is wrong."""
-        from queryveil.service.http.addresses import Address, TlsFiles, find_token
-
         tls = None
         if self.tls_cert is not None and self.tls_key is not None:
             tls = TlsFiles(cert=self.tls_cert, key=self.tls_key)
@@ -140,9 +135,8 @@ def serve(
 ) -> None:
     """Anonymize over HTTP: POST /events, GET /released, and a live page."""
     from queryveil.service.http.server import HttpSink, HttpSource
-    from queryveil.service.pipeline.urls import find_address
 
-    store = find_address(running.store or "sqlite:queryveil.db", what="store")
+    store = queryveil.service.find_address(running.store or "sqlite:queryveil.db", what="store")
     address = access.address(host, port)
     settings = _settings(live, tables, running, file_format="jsonl", is_finite=False)
     source, sink = HttpSource(address, tell=say), HttpSink(address)
@@ -152,13 +146,11 @@ def serve(
 
 def _settings(
     live: LiveSettings, tables: options.TableFiles, running: Running, *, file_format: str | None, is_finite: bool
-) -> StreamSettings:
+) -> queryveil.service.StreamSettings:
     """Return the settings of a service whose ids stay as they are; a key is made only once all else is in order."""
-    from queryveil.service.settings import StreamSettings, Tables
-
-    return StreamSettings(
+    return queryveil.service.StreamSettings(
         **values_of(live),
-        tables=Tables(**tables.files),
+        tables=queryveil.service.Tables(**tables.files),
         columns=queryveil.ColumnPolicy(ids="keep"),  # type: ignore[arg-type]
         format=file_format,
         names=options.parse_columns(running.columns) or {},
@@ -184,7 +176,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def _run(
-    settings: StreamSettings,
+    settings: queryveil.service.StreamSettings,
     ends: Mapping[str, Any],
     *,
     store: str,
@@ -193,15 +185,12 @@ def _run(
     json_to: Any = None,
 ) -> None:
     """Run a service until its source is finished or the process is told to stop, and print its counts."""
-    from queryveil.service.pipeline.service import Service
-    from queryveil.service.pipeline.urls import open_store
-
-    kept = open_store(store)
+    kept = queryveil.service.open_store(store)
     # A key is made only once all else is in order.
     policy, notes = columns.live_policy(store=store, kept=kept)
     if policy.time != "drop":
         notes.append("times of release are near those of a person's own queries, and no promise covers them")
-    service = Service(replace(settings, columns=policy), **ends, store=kept, tell=say)
+    service = queryveil.service.Service(replace(settings, columns=policy), **ends, store=kept, tell=say)
     watched: Any = nullcontext()
     if watched_at is not None:
         from queryveil.service.http.server import serve_monitor
@@ -261,13 +250,12 @@ def profiles(
     as_json: options.Json = False,
 ) -> None:
     """Read the profiles of a stream, also while it runs."""
-    from queryveil.service.pipeline.urls import find_address
-    from queryveil.service.stores.profiles import ProfileDatabase, compare_profiles, profiles_of_log
+    from queryveil.service.stores.profiles import compare_profiles, profiles_of_log
 
     if sum(option is not None for option in (user, export, compare)) > 1:
         raise BadParameter("profiles", "several", allowed="asked for one of --user, --export and --compare")
-    store = find_address(store, what="store")
-    database = ProfileDatabase(store)
+    store = queryveil.service.find_address(store, what="store")
+    database = queryveil.service.ProfileDatabase(store)
     if user is not None:
         _print_user(database.of_user(user), as_json=as_json)
     elif export is not None:
@@ -313,7 +301,7 @@ def _print_user(found: Any, *, as_json: bool) -> None:
     print_facts({"rows": found.n_rows})
 
 
-def _export(database: ProfileDatabase, path: Path) -> None:
+def _export(database: queryveil.service.ProfileDatabase, path: Path) -> None:
     from queryveil.formats import layout_for
     from queryveil.formats.write import write_frame
 

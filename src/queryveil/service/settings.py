@@ -3,7 +3,6 @@
 import hashlib
 import os
 import secrets
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -145,17 +144,6 @@ def check_settings(now: str, *, before: str) -> None:
 def _lines(text: str) -> dict[str, str]:
     pairs = (line.partition("=") for line in text.splitlines() if line.strip())
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def check_private(path: Path) -> None:
-    """Raise if others than its owner can read or write a secret file; a group may read one that root owns."""
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise BadFile(str(path), f"it cannot be read: {error.strerror}") from None
-    allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == 0 != os.geteuid() else 0)
-    if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) & ~allowed:
-        raise BadFile(str(path), "others can read or write this secret; chmod 600 it, or make a new one")
 
 
 def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False) -> bytes:

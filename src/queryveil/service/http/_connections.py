@@ -21,7 +21,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import HttpLimits
 
 _ACCEPTED_AT_ONCE = 32
 """Few enough that whoever has just come is heard before so many others come that it would have to go."""

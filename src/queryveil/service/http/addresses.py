@@ -1,16 +1,49 @@
-"""Where the service listens, with which certificate, and the token that its clients show."""
+"""Where the service listens, with which certificate, the token that its clients show, and what they may take."""
 
 import ipaddress
 import os
 import ssl
+import stat
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
 from queryveil.errors import BadFile, BadParameter
-from queryveil.service.http.limits import HttpLimits
-from queryveil.service.settings import check_private
+from queryveil.settings import check_settings, setting
+
+_limit = partial(setting, panel="Limits of HTTP", hidden=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """Limits of a server, each a setting.
+
+    A connection beyond the limits takes the place of one that waits: for a head first, then between two requests, then
+    for a body. Requests at work are never ended for others.
+
+    >>> HttpLimits(max_requests=0)
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: max_requests must be a whole number from 1 to 100000, got 0
+    """
+
+    max_connections: int = _limit(1000, at_least=1, at_most=1_000_000, help="Connections at once, of all addresses.")
+    max_per_address: int = _limit(250, at_least=1, at_most=1_000_000, help="Connections at once, of one address.")
+    max_requests: int = _limit(256, at_least=1, at_most=100_000, help="Posts at work at once.")
+    max_header_bytes: int = _limit(16_384, at_least=1024, at_most=1 << 20, help="Bytes of a request's head.")
+    header_seconds: float = _limit(10.0, above=0, at_most=3600, help="Until a head is complete.")
+    body_seconds: float = _limit(60.0, above=0, at_most=3600, help="Until a body has come, or an answer is read.")
+    idle_seconds: int = _limit(60, at_least=1, at_most=3600, help="Between two requests.")
+    max_body_bytes: int = _limit(16 << 20, at_least=1024, at_most=1 << 30, help="Bytes of a body, also when unpacked.")
+    max_lines: int = _limit(200_000, at_least=1, at_most=100_000_000, help="Lines of a body.")
+    max_gzip_members: int = _limit(1000, at_least=1, at_most=100_000, help="Members of a gzip body.")
+    max_gzip_ratio: int = _limit(200, at_least=2, at_most=2000, help="Unpacked bytes a byte, from 1 MB on.")
+    wrong_tokens: int = _limit(20, at_least=1, at_most=1_000_000, help="Of an address, until it has to wait.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
 
 TOKEN_VARIABLE = "QUERYVEIL_TOKEN"
 """The environment variable of the token, where no file is named."""
@@ -18,6 +51,17 @@ _MIN_TOKEN_BYTES = 16
 _LOOPBACK_NAMES = ("localhost", "localhost.")
 _A_TOKEN = "a token is one ASCII word of at least 16 letters, such as openssl rand -hex 32 gives"
 _ALLOWED = "http://HOST:PORT, http://HOST:PORT?token=FILE, or https://HOST:PORT?token=FILE&cert=FILE&key=FILE"
+
+
+def check_private(path: Path) -> None:
+    """Raise if others than its owner can read or write a secret file; a group may read one that root owns."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise BadFile(str(path), f"it cannot be read: {error.strerror}") from None
+    allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == 0 != os.geteuid() else 0)
+    if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) & ~allowed:
+        raise BadFile(str(path), "others can read or write this secret; chmod 600 it, or make a new one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

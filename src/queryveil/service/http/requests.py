@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from queryveil.service.http._connections import address_of
 from queryveil.service.http._queues import PostQueue
-from queryveil.service.http.addresses import Address, is_loopback
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits, is_loopback
 
 _PROTECTED_PATHS = ("/events", "/released")
 _COUNTS = ("/stats", "/metrics", "/example")

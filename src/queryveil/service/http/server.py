@@ -10,8 +10,7 @@ from weakref import WeakValueDictionary
 
 from queryveil.errors import BadParameter, MissingExtra
 from queryveil.service.http._queues import PostQueue, ReleasedQueue
-from queryveil.service.http.addresses import Address
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import Address, HttpLimits
 from queryveil.service.ports import Batch, Monitored, Outgoing, Sink, Source
 
 try:

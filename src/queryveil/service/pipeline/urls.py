@@ -11,9 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.service.connectors import file_sinks, file_sources
-from queryveil.service.http.limits import HttpLimits
+from queryveil.service.http.addresses import HttpLimits, check_private
 from queryveil.service.ports import Sink, Source, Store
-from queryveil.service.settings import check_private
 from queryveil.service.stores import MemoryStore, postgres, sqlite
 
 _SERVERS = {
