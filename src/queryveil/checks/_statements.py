@@ -1,6 +1,6 @@
 """Check what a manifest states beside its promise: settings, counts, versions and warnings that a release can have.
 
-What is stated of the files is compared with them in `checks.whole`, and all of a dp release in `checks._dp_manifest`.
+What is stated of the files is compared with them in `checks.whole`, and all of a dp release in `checks.dp`.
 Of a method that is not one of ours, names of settings and counts and texts of warnings are its own.
 """
 
@@ -93,7 +93,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         **_WINDOW,
     },
     "dp": {
-        # Whether these agree with the promise and the noise is checked in `checks._dp_manifest`.
+        # Whether these agree with the promise and the noise is checked in `checks.dp`.
         **dict.fromkeys(
             ("epsilon", "delta", "max_queries", "rounds"), lambda value: value is None or isinstance(value, int | float)
         ),

@@ -8,9 +8,9 @@ import polars as pl
 
 from queryveil import guarantees
 from queryveil.checks import dp, kdelta, km, plink, swap, transactions, whole
-from queryveil.checks._dp_manifest import claims_broken
 from queryveil.checks._statements import other_before
 from queryveil.checks.arrivals import Classifier, arrivals_of
+from queryveil.checks.dp import claims_broken
 from queryveil.checks.expected import Expectation
 from queryveil.checks.invented import Tree, invented
 from queryveil.checks.texts import too_few_of_one
