@@ -16,7 +16,7 @@ from queryveil.pairing import Identity, Pair
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
-from queryveil.utility.category_profiles import category_profiles, jensen_shannon, merged
+from queryveil.utility.frequencies import category_profiles, jensen_shannon, merged
 
 SPORT, ART = "european soccer barcelona players", "arctic monkeys songs"
 

@@ -1,6 +1,6 @@
 """Measures of utility: a release compared with its original."""
 
-from queryveil.utility.generalisation import average_length, average_level, ggd, ncp
+from queryveil.utility.kept import average_length, average_level, ggd, ncp
 from queryveil.utility.measuring import measure
 from queryveil.utility.personalised import PersonalisedSearch, SearchPrecision, personalised_search
 from queryveil.utility.score import Measures, Score

@@ -15,9 +15,8 @@ from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, tokenize
 from queryveil.utility import kept
-from queryveil.utility.category_profiles import category_profiles
-from queryveil.utility.frequencies import frequencies, frequencies_of_counts, top_urls
-from queryveil.utility.generalisation import GROUP, generalisation
+from queryveil.utility.frequencies import category_profiles, frequencies, frequencies_of_counts, top_urls
+from queryveil.utility.kept import GENERALISATION, generalisation
 from queryveil.utility.personalised import group_search
 from queryveil.utility.score import Measures, Score, note, share
 from queryveil.utility.suggestions import suggestions
@@ -100,7 +99,7 @@ def _loss(release: Release) -> Measures:
     if loss is None or release.manifest.parameters.get("taxonomy") is None:
         return Measures()
     about = "of each term of a user lost by moving it up or deleting it, 0 to 1, as the manifest says"
-    return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GROUP),))
+    return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GENERALISATION),))
 
 
 def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
