@@ -21,8 +21,8 @@ from queryveil.errors import BadInput, BadParameter, NotYet, TooFewUsers
 from queryveil.guarantees import Linkability
 from queryveil.methods import Clump, Kdelta, Partition, Plink
 from queryveil.release import ColumnPolicy, Release, keyed, read_release
-from queryveil.spark._clump_plink import COUNTED, join_small, places
 from queryveil.spark._executors import spark_types, to_spark
+from queryveil.spark._grouping import COUNTED, join_small, places
 from queryveil.spark._shards import SHARD, assign_shards, shard_seed, sorted_rows
 from queryveil.spark._writing import derive_secret
 from queryveil.spark.engine import Spark

@@ -13,7 +13,7 @@ from queryveil.errors import NotYet
 from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink
 from queryveil.release import Manifest, Release, versions
 from queryveil.reports.inspection import Inspection
-from queryveil.spark import _clump_plink, _dp, _kdelta, _km, _reading, _shards, _statistics, _verify, check_on_spark
+from queryveil.spark import _dp, _grouping, _histories, _km, _reading, _shards, _verify, check_on_spark
 from queryveil.spark._executors import SparkLog, translate_spark_errors
 from queryveil.spark._storage import Storage
 from queryveil.spark._writing import ClusterRelease, save, upload_release
@@ -92,7 +92,7 @@ class Spark:
     @translate_spark_errors()
     def inspect(self, log: SparkLog, *, k: int = 2, m: int = 3) -> Inspection:
         """Return the counts of a log, and how many users can be told by their own terms."""
-        return _statistics.inspect(log, k=k, m=m)
+        return _histories.inspect(log, k=k, m=m)
 
     @translate_spark_errors()
     def measure(self, original: SparkLog, folder: str) -> Measures:
@@ -103,14 +103,14 @@ class Spark:
             what = f"a release of {manifest.method} on Spark"
             raise NotYet(what, "only released logs are measured there", instead="leave out --engine")
         released = _verify.released_log(storage, folder, manifest)
-        return _statistics.measure(original, released, manifest=manifest)
+        return _histories.measure(original, released, manifest=manifest)
 
 
 _IN_SHARDS: Mapping[type[Any], Any] = {
-    Clump: _clump_plink.anonymize_transactions,
-    Partition: _clump_plink.anonymize_transactions,
-    Plink: _clump_plink.anonymize_plink,
-    Kdelta: _kdelta.anonymize_kdelta,
+    Clump: _grouping.anonymize_transactions,
+    Partition: _grouping.anonymize_transactions,
+    Plink: _grouping.anonymize_plink,
+    Kdelta: _grouping.anonymize_kdelta,
 }
 
 
