@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from queryveil.spark import Spark, SparkLog
     from queryveil.text.classifier import Classifier
-    from queryveil.text.taxonomy import Taxonomy
 
 Log = Annotated[list[str], typer.Argument(metavar="LOG...", help="Files, globs, or - for stdin.")]
 Original = Annotated[str, typer.Argument(metavar="LOG", help="The log it was made from: a file or a glob.")]
@@ -336,13 +335,11 @@ def release_files(
     }
 
 
-def load_taxonomy(name: str | None) -> Taxonomy | None:
+def load_taxonomy(name: str | None) -> queryveil.Taxonomy | None:
     """Return WordNet's nouns, or the taxonomy in a file of pairs."""
-    from queryveil.text.taxonomy import Taxonomy
-
     if name is None:
         return None
-    return Taxonomy.wordnet() if name == "wordnet" else Taxonomy.read_csv(name)
+    return queryveil.Taxonomy.wordnet() if name == "wordnet" else queryveil.Taxonomy.read_csv(name)
 
 
 def read_values(path: Path) -> pl.DataFrame:
