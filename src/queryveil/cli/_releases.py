@@ -67,8 +67,36 @@ def make_release(
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
     print_manifest(manifest, output, as_json=as_json)
-    if manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
+    _tell_little(manifest)
+
+
+_LITTLE = 0.25
+_KEEPING_MORE = {
+    "km": "a smaller --k or --m",
+    "kdelta": "a smaller --k or --min-cluster-users 1",
+    "swap": "a smaller --k or --min-query-users",
+    "clump": "a smaller --k",
+    "partition": "a smaller --k",
+    "query_threshold": "a smaller --k",
+}
+"""By method, what makes a release larger."""
+
+
+def _tell_little(manifest: Manifest) -> None:
+    """Say that nothing leaves, or hardly anything, and which setting would keep more."""
+    counts = manifest.counts
+    n_left, n_rows = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before
+    if n_rows and not counts.n_rows_after:
         echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
+    elif n_left < _LITTLE * n_rows and manifest.method in _KEEPING_MORE:
+        settings = ", ".join(
+            f"{name}={manifest.parameters[name]}" for name in ("k", "m") if name in manifest.parameters
+        )
+        echo(
+            f"little leaves: {n_left:,} of {n_rows:,} rows of {counts.n_users_before:,} users with {settings}; "
+            f"{_KEEPING_MORE[manifest.method]}, or a log of more users, keeps more",
+            err=True,
+        )
 
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
