@@ -15,7 +15,7 @@ from queryveil.errors import BadInput
 from queryveil.formats import write_log
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, QueryThreshold, Swap, TokenHash
 from queryveil.pairing import Pair, pseudonymised
-from queryveil.release import ColumnPolicy, Ids, TimeDetail
+from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 from queryveil.synthesis.logs import term_values
@@ -110,6 +110,15 @@ def test_every_method_is_measured_and_shares_lie_between_0_and_1(method: Km | Cl
 def test_generalisation_is_what_the_manifest_says(unit: str, distinct: bool, dedupe: bool) -> None:
     log = synthesize(users=120, seed=9).log
     release = Clump(k=4, unit=unit, distinct=distinct, dedupe=dedupe, seed=1).anonymize(log)  # type: ignore[arg-type]
+    check_generalisation(log, release)
+
+
+def test_generalisation_of_sets_is_what_the_manifest_of_partition_says() -> None:
+    log = synthesize(users=120, seed=9).log
+    check_generalisation(log, Partition(k=4, seed=1).anonymize(log))
+
+
+def check_generalisation(log: QueryLog, release: Release) -> None:
     found = measure(log, release)
     for name, tolerance in (("ggd", 0.01), ("ncp", 1e-6), ("average_length", 1e-3), ("average_level", 1e-3)):
         assert (score := found.named(name)) is not None

@@ -23,8 +23,10 @@ GENERALISATION = "generalisation"
 
 def generalisation(pair: Pair, *, taxonomy: Taxonomy) -> Measures:
     """Measure a release of transactions as its method counts them, without items that the taxonomy does not know."""
-    released, parameters = pair.release.transactions, pair.release.manifest.parameters
-    before = _known(pair.bags, taxonomy=taxonomy, distinct=bool(parameters.get("distinct")))
+    released, manifest = pair.release.transactions, pair.release.manifest
+    # Partition takes sets, and has no such setting.
+    distinct = bool(manifest.parameters.get("distinct", manifest.method == "partition"))
+    before = _known(pair.bags, taxonomy=taxonomy, distinct=distinct)
     lost = (measured(released, original=before, taxonomy=taxonomy) for measured in (ggd, ncp))
     return Measures(scores=(*lost, average_length(released), average_level(released, taxonomy=taxonomy)))
 
