@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.waiting import patience
 
 from queryveil.errors import BadFile, BadParameter
 from queryveil.release import ColumnPolicy, Ids
@@ -72,7 +73,7 @@ def test_a_monitor_shows_counts_and_takes_nothing() -> None:
         free = taken.getsockname()[1]
     with (
         serve_monitor(service, Address(port=free)) as port,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=patience()) as client,
     ):
         assert client.get("/metrics").text.startswith("# HELP queryveil_events_read_total")
         promise = client.get("/stats").json()["promise"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.waiting import patience
 
 from queryveil.errors import BadParameter
 from queryveil.service.http._metrics import render
@@ -28,7 +29,7 @@ def listening(address: Address) -> Iterator[httpx.Client]:
     source._server.state.queue_seconds = 0.05
     source.open(position=None, keys=())
     sink.open(delivered=0, n_bytes=0)
-    with httpx.Client(base_url=f"http://127.0.0.1:{source.port}") as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{source.port}", timeout=patience()) as client:
         yield client
     source.close()
     sink.close()
