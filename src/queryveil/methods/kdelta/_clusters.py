@@ -173,12 +173,17 @@ def _clicked(query: Int32s, url: Int32s) -> tuple[Int64s, Rows[np.int32]]:
 
 def _equal_sets(urls: Rows[np.int32], within: Int32s) -> tuple[Int64s, Int64s]:
     """Number the different sets as they first appear; return the number of each query, and the first query of each."""
+    # Most sets are of one URL, which needs no dictionary.
+    is_single, n_urls = urls.lengths == 1, int(urls.values.max(initial=0)) + 1
+    code = within.astype(np.int64) * n_urls + urls.values[urls.ptr[:-1]]
     number: dict[tuple[int, bytes], int] = {}
-    set_of = np.empty(urls.n_rows, np.int64)
-    bounds = urls.ptr.tolist()
-    for i, where in enumerate(within.tolist()):
-        set_of[i] = number.setdefault((where, urls.values[bounds[i] : bounds[i + 1]].tobytes()), len(number))
-    return set_of, np.unique(set_of, return_index=True)[1]
+    for i in np.flatnonzero(~is_single).tolist():
+        code[i] = -1 - number.setdefault((within[i], urls.row(i).tobytes()), len(number))
+    _, first, of_code = np.unique(code, return_index=True, return_inverse=True)
+    in_order = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[in_order] = np.arange(len(first))
+    return place[of_code], first[in_order]
 
 
 _MAX_ROUNDS = 20
