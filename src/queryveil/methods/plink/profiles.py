@@ -181,7 +181,7 @@ def companions(user_terms: Rows[np.int32], holders: Rows[np.int32], most: int) -
     found = np.full((n_terms, most), -1, np.int32)
     best, rank = np.empty(most), np.arange(n_terms)
     both, met = np.zeros(n_terms, np.int64), np.empty(n_terms, np.int32)
-    for term in range(n_terms):
+    for term in range(n_terms if most > 0 else 0):
         n_met = 0
         for user in holders.values[holders.ptr[term] : holders.ptr[term + 1]]:
             for other in user_terms.values[user_terms.ptr[user] : user_terms.ptr[user + 1]]:
