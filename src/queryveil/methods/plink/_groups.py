@@ -52,7 +52,7 @@ def form_groups(
     group_of, lengths, state = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n, np.int8)
     near, is_met, met, n_met = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int32), 0
     push, is_pushed, pushed, n_pushed = np.zeros(n), np.zeros(n, np.bool_), np.empty(n, np.int32), 0
-    from_seed, met_by_seed = np.zeros(n, np.int64), np.empty(0, np.int32)
+    from_seed, met_by_seed, n_by_seed = np.zeros(n, np.int64), np.empty(n, np.int32), 0
     ends, holding_ends = postings.ptr[1:].copy(), holdings.ptr[1:].copy()
     holders, is_full = np.zeros(len(holding_ends), np.int64), np.zeros(len(holding_ends), np.bool_)
     members = np.empty(n, np.int32)
@@ -61,7 +61,8 @@ def form_groups(
         while state[first_free] == _DONE:
             first_free += 1
         user = _furthest(from_seed, state, first_free)
-        from_seed[met_by_seed] = 0
+        for i in range(n_by_seed):
+            from_seed[met_by_seed[i]] = 0
         size, square, n_members, is_enough = 0, 0.0, 0, False
         while True:
             # The square of the sum of the group and the profile.
@@ -75,9 +76,10 @@ def form_groups(
             for i in range(vectors.ptr[user], vectors.ptr[user + 1]):
                 n_met = _add(vectors.columns[i], vectors.values[i], postings, ends, state, near, is_met, met, n_met)
             if n_members == 1:
-                met_by_seed = met[:n_met].copy()
-                for other in met_by_seed:
-                    from_seed[other] = _rounded(near[other] / (norms[user] * norms[other]))
+                n_by_seed = n_met
+                for i in range(n_met):
+                    met_by_seed[i] = met[i]
+                    from_seed[met[i]] = _rounded(near[met[i]] / (norms[user] * norms[met[i]]))
             if is_enough:
                 break
             full = enough.may_share[max(enough.members, n_members + 1)]
@@ -89,8 +91,10 @@ def form_groups(
                     is_full[term] = True
                     n_pushed = _add(term, 1.0, holdings, holding_ends, state, push, is_pushed, pushed, n_pushed)
             user = _closest(near, met[:n_met], push, norms, np.sqrt(square), state, first_free)
-        near[met[:n_met]], is_met[met[:n_met]] = 0, False
-        push[pushed[:n_pushed]], is_pushed[pushed[:n_pushed]] = 0, False
+        for i in range(n_met):
+            near[met[i]], is_met[met[i]] = 0, False
+        for i in range(n_pushed):
+            push[pushed[i]], is_pushed[pushed[i]] = 0, False
         n_met, n_pushed = 0, 0
         for i in range(n_members):
             for j in range(profiles.ptr[members[i]], profiles.ptr[members[i] + 1]):
