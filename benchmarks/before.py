@@ -1,10 +1,10 @@
 """This checkout against another one, such as the state before a change: processor seconds of the same work, in turns.
 
-    python -m benchmarks.before --other ../queryveil-before [--users N] [--rounds N] [--only km,stream]
+    python -m benchmarks.before --other ../queryveil-before [--users N] [--rounds N] [--repeats N] [--only km,stream]
 
-Each piece of work runs in a process of its own with the sources of one checkout, once to warm up and then measured;
-checkouts take turns, and the least of all rounds counts. `stream` is the service from a file to a file with its state
-in SQLite, its worker processes included.
+Each piece of work runs in a process of its own with the sources of one checkout, once to warm up and then `--repeats`
+times; checkouts take turns, and the least of all runs counts. `stream` is the service from a file to a file with its
+state in SQLite, its worker processes included.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ import queryveil
 WORK = ("km", "clump", "kdelta", "plink", "swap", "stream")
 
 
-def measured(name: str, folder: Path) -> float:
-    """Return the processor seconds of one piece of work, in this process and those it waited for."""
+def measured(name: str, folder: Path, *, repeats: int) -> float:
+    """Return the processor seconds of one piece of work, in this process and those it waited for: the least of all."""
     run = task(name, folder)
     run()
-    started = os.times()
-    run()
-    ended = os.times()
-    return sum(ended[:4]) - sum(started[:4])
+    least = float("inf")
+    for _ in range(repeats):
+        started = os.times()
+        run()
+        ended = os.times()
+        least = min(least, sum(ended[:4]) - sum(started[:4]))
+    return least
 
 
 def task(name: str, folder: Path) -> Callable[[], object]:
@@ -70,6 +73,7 @@ def main() -> None:
     parser.add_argument("--other", type=Path, required=True, help="another checkout of queryveil")
     parser.add_argument("--users", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default=",".join(WORK))
     given = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
@@ -90,7 +94,7 @@ def main() -> None:
         for name in given.only.split(","):
             for _ in range(given.rounds):
                 for checkout in (given.other.resolve(), here):
-                    command = [sys.executable, __file__, "--measure", name, folder]
+                    command = [sys.executable, __file__, "--measure", name, folder, str(given.repeats)]
                     done = subprocess.run(
                         command, check=True, capture_output=True, text=True, env=_environment(checkout)
                     )
@@ -106,6 +110,6 @@ def _environment(checkout: Path) -> dict[str, str]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--measure"]:
-        print(measured(sys.argv[2], Path(sys.argv[3])))
+        print(measured(sys.argv[2], Path(sys.argv[3]), repeats=int(sys.argv[4])))
     else:
         main()
