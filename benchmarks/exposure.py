@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import polars as pl
 
@@ -45,17 +46,20 @@ Figures = dict[str, dict[str, str]]
 
 
 def make(method: str, log: Path, folder: Path, *, seed: int) -> None:
-    """Make a release with the sources that are imported; ids are kept, so that who is who is known."""
+    """Make a release with the sources that are imported; ids are kept or keyed, so that who is who is known."""
     # A name alone is the method with its own defaults, not with those of a comparison.
     name, _, settings = method.partition(":")
-    built = build_method(name, plan_of(method).runs[0].settings if settings else {}, seed=seed)
+    built: Any = build_method(name, plan_of(method).runs[0].settings if settings else {}, seed=seed)
+    if name == "swap" and getattr(built, "window", None):
+        # Ids that change with time, as by default.
+        built = replace(built, columns=replace(built.columns, ids="keyed", key=os.urandom(32)))
     if isinstance(built, Plink):
         grouping = built.group(read_log(log))
         grouping.release.save(folder)
         grouping.membership.write_parquet(folder.with_suffix(".members"))
     else:
         built.anonymize(read_log(log)).save(folder)
-    key: bytes | None = getattr(built, "key", None)
+    key = getattr(built, "key", None) or built.columns.key if hasattr(built, "columns") else None
     if key is not None:
         folder.with_suffix(".key").write_bytes(key)
 
@@ -88,17 +92,18 @@ def judged(
     release = maker(log)
     key, members = maker.place.with_suffix(".key"), maker.place.with_suffix(".members")
     secret = key.read_bytes() if key.is_file() else None
+    membership = pl.read_parquet(members) if members.is_file() else None
     there = set(log.frame["user"])
     found = attack(
         log,
         release,
         key=secret,
+        membership=membership,
         public=public,
         people=[person for person in people if person.user in there],
         remake=maker,
         seed=seed,
     )
-    membership = pl.read_parquet(members) if members.is_file() else None
     scores = measure(log, release, key=secret, membership=membership).scores
     return [attempt.after for attempt in found.attempts], scores
 

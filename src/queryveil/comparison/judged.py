@@ -16,7 +16,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.attacks import Attacks, AuxiliaryData, Exposure, Person, suite
 from queryveil.checks import verify
-from queryveil.comparison.methods import build_method
+from queryveil.comparison.methods import build_method, key_of
 from queryveil.comparison.plan import ORIGINAL, Run
 from queryveil.data import QueryLog
 from queryveil.errors import NothingPromised, QueryveilError, fault_in_words
@@ -153,9 +153,9 @@ def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, f
         else:
             release = method.anonymize(ground.log)
     found |= {"promise": release.promise, "counts": release.manifest.counts, "standing": "not judged"}
+    key = key_of(method)
     with _timed("verify", seconds):
-        found |= _verdict(release, ground)
-    key: bytes | None = getattr(method, "key", None)
+        found |= _verdict(release, ground, key=key)
     with _timed("pair", seconds):
         progress.step("telling who is who")
         pair = Pair(ground.log, release=release, key=key)
@@ -183,11 +183,11 @@ def _attack(
     return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)
 
 
-def _verdict(release: Release, ground: Ground) -> dict[str, str]:
+def _verdict(release: Release, ground: Ground, *, key: bytes | None) -> dict[str, str]:
     progress.step("verifying")
     try:
         # Queries that changed hands are judged beside the original alone.
-        verdict = verify(release, original=ground.log if release.promise.needs_original else None)
+        verdict = verify(release, original=ground.log if release.promise.needs_original else None, key=key)
     except NothingPromised as error:
         return {"standing": "promises nothing", "verdict": str(error)}
     return {"standing": "holds" if verdict.holds else "broken", "verdict": verdict.in_words()}

@@ -13,6 +13,7 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, QueryveilError
 from queryveil.guarantees import Guarantee
 from queryveil.release import Ids, Manifest, Release
+from queryveil.rng import generator
 from queryveil.settings import Setting
 from queryveil.settings import settings_of as declared_settings
 from queryveil.text.taxonomy import Taxonomy
@@ -51,7 +52,7 @@ class Method(Protocol):
 def build_method(
     name: str, settings: Mapping[str, PlanValue], *, values: pl.DataFrame | None = None, seed: int | None = None
 ) -> Method:
-    """Build a method whose releases can be judged: user ids are kept, so that who is who is known.
+    """Build a method whose releases can be judged: user ids are kept or keyed, so that who is who is known.
 
     Settings are called as in Python; `time` and `keep` are those of the column policy. `values` are the term values for
     km's targets bid, clicks, impressions and revenue.
@@ -75,14 +76,24 @@ def build_method(
         taken["seed"] = seed
     if "values" in names and taken.get("target") in _PRICED:
         taken["values"] = values
+    key = secrets.token_bytes(_KEY_BYTES) if seed is None else generator(seed).bytes(_KEY_BYTES)
     if "key" in names:
-        taken["key"] = secrets.token_bytes(_KEY_BYTES)
+        taken["key"] = key
+    if name == "swap":
+        # Its ids change with time, and attackers should meet them so.
+        policy |= {"ids": Ids.KEYED, "key": key}
     if "columns" in names:
-        # A window gives people a new id in each: there, who is who is estimated.
+        # A window of km gives people a new id in each: there, who is who is estimated.
         ids = Ids.FRESH if taken.get("window") else Ids.KEEP
-        taken["columns"] = replace(kind().columns, ids=ids, **policy)
+        taken["columns"] = replace(kind().columns, **{"ids": ids} | policy)
     method: Method = kind(**taken)
     return method
+
+
+def key_of(method: Method) -> bytes | None:
+    """Return the key of hashed terms or keyed ids, if there is one."""
+    key: bytes | None = getattr(method, "key", None)
+    return key or getattr(getattr(method, "columns", None), "key", None)
 
 
 def check_name(name: str) -> None:

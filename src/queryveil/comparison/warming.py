@@ -5,7 +5,7 @@ from contextlib import suppress
 from queryveil import progress
 from queryveil.attacks import attack
 from queryveil.checks import verify
-from queryveil.comparison.methods import METHODS, build_method
+from queryveil.comparison.methods import METHODS, build_method, key_of
 from queryveil.data import Format
 from queryveil.errors import BadParameter, MissingExtra, QueryveilError
 from queryveil.formats import Content, read_log
@@ -25,12 +25,13 @@ _FILES = {
 def compile_for(name: str) -> None:
     """Run most kernels of a method, and of what judges its release."""
     log = synthesize(users=_N_USERS, seed=1).log
-    release = build_method(name, {}).anonymize(log)
+    method = build_method(name, {})
+    release, key = method.anonymize(log), key_of(method)
     # Not every release promises something that can be judged.
     with suppress(QueryveilError):
-        verify(release, original=log)
-    attack(log, release)
-    measure(log, release)
+        verify(release, original=log, key=key)
+    attack(log, release, key=key)
+    measure(log, release, key=key)
 
 
 def compile_all() -> int:
