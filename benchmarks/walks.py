@@ -7,6 +7,7 @@ function of another, in this thread and those that it starts. With `PYTHONPATH=O
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections import Counter
@@ -65,7 +66,7 @@ def main() -> None:
         }
         print(f"queryveil {queryveil.__version__}")
         for name, words in walks.items():
-            with contextlib.redirect_stdout(None):
+            with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
                 n_modules, n_calls = walk(command(*words))
             print(f"{name:14} {n_modules:4} modules {n_calls:7,} calls")
 

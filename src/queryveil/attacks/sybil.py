@@ -5,16 +5,19 @@ asked, and the release shows how often each is seen.
 """
 
 from dataclasses import dataclass
+from itertools import compress
 from math import ceil
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker, Surest
-from queryveil.data import Groups, Int32s, Int64s, QueryLog, Tallies
-from queryveil.data.rows import group
+from queryveil.data import Groups, Int64s, QueryLog, Tallies
+from queryveil.data.rows import Rows, group
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.kernels import njit
 from queryveil.pairing import Pair, released_texts
 from queryveil.release import Release
 from queryveil.rng import generator
@@ -139,21 +142,24 @@ def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> pl.DataFrame
     index, found = _Index(tokens), dict[int, int]()
     # People in any order, and the queries of each in any order.
     order = np.lexsort((rng.random(len(alone)), rng.permutation(pair.n_users)[user[alone]]))
-    for row in alone[order].tolist():
-        if len(found) == n:
+    for first in range(0, len(alone), 2 * n):
+        rows = alone[order[first : first + 2 * n]]
+        like = index.rows_like(rows)
+        askers = user[like.values]
+        is_own = np.minimum.reduceat(askers, like.ptr[:-1]) == np.maximum.reduceat(askers, like.ptr[:-1])
+        for row in rows[is_own].tolist():
+            found.setdefault(int(user[row]), row)
+        if len(found) >= n:
             break
-        if user[row] not in found and len(np.unique(user[index.rows_like(row)])) == 1:
-            found[int(user[row])] = row
-    rows = np.array(list(found.values()), np.int64)
-    return pl.DataFrame({"text": pair.log.frame["query"].gather(rows), "row": rows})
+    chosen = np.array(list(found.values())[:n], np.int64)
+    return pl.DataFrame({"text": pair.log.frame["query"].gather(chosen), "row": chosen})
 
 
 def asked_in(pair: Pair, *, combinations: pl.DataFrame) -> Int64s:
     """Return the rows of the original that have all terms of a combination and are by the user who asked it."""
-    index, user = _Index(pair.original_tokens), pair.user
-    like = {row: index.rows_like(row) for row in combinations["row"]}
-    own = [rows[user[rows] == user[row]] for row, rows in like.items()]
-    return np.unique(np.concatenate([np.empty(0, np.int64), *own]))
+    asked, user = combinations["row"].to_numpy(), pair.user
+    like = _Index(pair.original_tokens).rows_like(asked)
+    return np.unique(like.values[user[like.values] == user[asked][like.row_of_entry]])
 
 
 def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
@@ -165,18 +171,22 @@ def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.Da
     tokens = pair.original_tokens
     index = _Index(tokens)
     common = np.argsort(-index.queries_of.lengths, kind="stable")[:_N_COMMON]
-    texts, rows, taken = [], [], list[set[int]]()
-    sizes = _n_distinct(tokens)[tokens.row_query[like["row"].to_numpy()]]
-    for row, size in zip(like["row"], sizes.tolist(), strict=True):
-        for _ in range(_MOST_TRIES):
-            terms = rng.choice(common, size=min(size, len(common)), replace=False)
+    borrowed = like["row"].to_numpy()
+    sizes = np.minimum(_n_distinct(tokens)[tokens.row_query[borrowed]], len(common))
+    taken, missing = dict[int, set[int]](), list(range(len(borrowed)))
+    for _ in range(_MOST_TRIES):
+        drawn = [rng.choice(common, size=sizes[place], replace=False) for place in missing]
+        is_new = index.queries_with(Rows.from_lists(drawn)).lengths == 0
+        for place, terms in zip(np.array(missing)[is_new], compress(drawn, is_new), strict=True):
             own = set(terms.tolist())
-            if not any(own <= other or own >= other for other in taken) and not len(index.queries_with(terms)):
-                taken.append(own)
-                texts.append(" ".join(tokens.vocabulary.gather(terms)))
-                rows.append(row)
-                break
-    return pl.DataFrame({"text": texts, "row": rows}, schema={"text": pl.String, "row": pl.Int64})
+            if not any(own <= other or own >= other for other in taken.values()):
+                taken[place] = own
+        missing = [place for place in missing if place not in taken]
+        if not missing:
+            break
+    texts = [" ".join(tokens.vocabulary.gather(sorted(taken[place]))) for place in sorted(taken)]
+    schema = {"text": pl.String, "row": pl.Int64}
+    return pl.DataFrame({"text": texts, "row": borrowed[sorted(taken)]}, schema=schema)
 
 
 def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
@@ -201,11 +211,11 @@ def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxono
         wanted = _as_nodes(wanted, taxonomy)
     tokens = tokenize(pl.concat([wanted.rename(""), texts.rename("")]), by_blanks=by_blanks)
     # The combinations come first, and the released rows behind them.
-    index, found = _Index(tokens), np.zeros(n, np.int64)
-    for place in range(n):
-        rows = index.rows_like(place)
-        found[place] = len(np.unique(owner[rows[rows >= n] - n]))
-    return found
+    like = _Index(tokens).rows_like(np.arange(n))
+    seen = pl.DataFrame({"place": like.row_of_entry, "row": like.values}).filter(pl.col("row") >= n)
+    owners = pl.Series(owner).gather(seen["row"] - n)
+    n_seen = seen.with_columns(owner=owners).unique(["place", "owner"])["place"]
+    return np.bincount(n_seen, minlength=n)
 
 
 def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
@@ -227,14 +237,38 @@ class _Index:
         self.queries_of = tokens.query_terms.transpose(tokens.n_terms)
         self._rows_of = group(tokens.row_query, len(tokens.queries))
 
-    def queries_with(self, terms: Int32s | Int64s) -> Int32s:
-        """Return the distinct queries that hold all of some terms; none if there are no terms."""
-        return _scoring.holders_of_all(self.queries_of, terms[:, None])
+    def queries_with(self, sets: Rows[np.int32]) -> Rows[np.int32]:
+        """Return for each set of terms the distinct queries that hold all of it; none for an empty set."""
+        return _queries_with(sets, self._tokens.query_terms, self.queries_of)
 
-    def rows_like(self, row: int) -> Int64s:
-        """Return the rows that hold all terms of a row."""
-        terms = self._tokens.query_terms.row(int(self._tokens.row_query[row]))
-        return self._rows_of.take(self.queries_with(terms)).values
+    def rows_like(self, rows: Int64s) -> Rows[np.int64]:
+        """Return for each of some rows the rows that hold all terms of it."""
+        ptr, queries = self.queries_with(self._tokens.query_terms.take(self._tokens.row_query[rows]))
+        like = self._rows_of.take(queries)
+        return Rows(like.ptr[ptr], like.values)
+
+
+@njit(cache=True, nogil=True)
+def _queries_with(sets: Rows[Any], terms_of: Rows[Any], queries_of: Rows[Any]) -> Rows[Any]:
+    ptr, found = np.zeros(len(sets.ptr), np.int64), [np.int32(0) for _ in range(0)]
+    for place in range(len(ptr) - 1):
+        terms = sets.values[sets.ptr[place] : sets.ptr[place + 1]]
+        rarest, fewest = -1, -1
+        for term in terms:
+            n = queries_of.ptr[term + 1] - queries_of.ptr[term]
+            if rarest < 0 or n < fewest:
+                rarest, fewest = term, n
+        if rarest >= 0:
+            for query in queries_of.values[queries_of.ptr[rarest] : queries_of.ptr[rarest + 1]]:
+                held = terms_of.values[terms_of.ptr[query] : terms_of.ptr[query + 1]]
+                has_all = True
+                for term in terms:
+                    if not np.any(held == term):
+                        has_all = False
+                if has_all:
+                    found.append(query)
+        ptr[place + 1] = len(found)
+    return Rows(ptr, np.array(found, np.int32))
 
 
 def _in_groups(texts: pl.Series, groups: Groups) -> Int64s:

@@ -17,7 +17,9 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
     time belong to no session.
     """
     # Paper: section 5.1, step (i).
-    queries = frame.lazy().select("user", "time", "query").drop_nulls("time").unique().sort("user", "time")
+    rows = frame.lazy().select("user", "time", "query").drop_nulls("time")
+    # Few users have so many rows at all.
+    queries = rows.filter(pl.len().over("user") > threshold).unique().sort("user", "time")
     pause = pl.col("time") - pl.col("time").shift(1).over("user")
     sessions = queries.with_columns(
         session=(pause > pl.duration(minutes=IDLE_MINUTES)).fill_null(value=False).cum_sum().over("user")
