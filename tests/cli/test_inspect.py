@@ -19,7 +19,7 @@ def test_it_says_what_is_in_the_log(run: Run, log_file: Path) -> None:
     assert facts["users"] == "12"
     assert facts["terms"] == "16 in 84 occurrences"
     assert facts["time"] == "2006-03-01 07:10 to 2006-03-05 12:00"
-    assert facts["users with 1 term nobody else has"] == "12 (100.0 %)"
+    assert facts["users with 1 term nobody else has"] == "12 (100 %)"
 
 
 def test_json_holds_the_figures_and_no_text(run: Run, log_file: Path) -> None:

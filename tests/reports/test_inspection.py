@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
 
-from queryveil.data import QueryLog
+from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadParameter
+from queryveil.methods.km.combinations import mark_alone
 from queryveil.reports.inspection import Alone, count_alone, inspect
 from queryveil.testing import log_of, tiny_log
 from queryveil.testing.strategies import logs
@@ -102,16 +104,16 @@ def test_neither_the_repr_nor_the_plain_form_holds_text() -> None:
 
 def test_terms_that_the_same_users_have_take_no_steps_however_many_they_are() -> None:
     words = " ".join(f"w{i}" for i in range(2000))
-    assert counted({f"u{i}": [words] for i in range(3)}).n_steps == 0
-    own = counted({f"u{i}": [f"{words} own{i}"] for i in range(3)})
-    assert (own.n_users, own.n_steps) == ({1: 3, 2: 3, 3: 3}, 0)
+    assert counted({f"u{i}": [words] for i in range(3)})[1] == 0
+    own, n_steps = counted({f"u{i}": [f"{words} own{i}"] for i in range(3)})
+    assert (own.n_users, n_steps) == ({1: 3, 2: 3, 3: 3}, 0)
 
 
 def test_terms_that_nearly_everybody_has_take_no_steps_either() -> None:
     # Every user lacks two of the terms, another two each.
     users = {f"u{i}": [" ".join(f"w{j}" for j in range(40) if j // 2 != i)] for i in range(20)}
-    assert counted(users, k=3).n_steps == 0
-    assert counted(users, k=18).n_users == {1: 0, 2: 0, 3: 20}
+    assert counted(users, k=3)[1] == 0
+    assert counted(users, k=18)[0].n_users == {1: 0, 2: 0, 3: 20}
 
 
 def crossing(n_users: int, n_terms: int) -> dict[str, list[str]]:
@@ -123,22 +125,35 @@ def crossing(n_users: int, n_terms: int) -> dict[str, list[str]]:
 
 def test_beyond_the_limit_of_steps_the_figure_is_a_lower_bound_and_says_so() -> None:
     users = crossing(100, 80)
-    whole, bounded = counted(users), counted(users, most_steps=1000)
+    (whole, n_whole), (bounded, n_bounded) = counted(users), counted(users, most_steps=1000)
     assert (whole.at_least, bounded.at_least) == ((), (3,))
     # Each thread may end the row that it has begun, and counts what it passes by.
-    assert bounded.n_steps <= whole.n_steps / 5
+    assert n_bounded <= n_whole / 5
     assert bounded.n_users[3] <= whole.n_users[3]
     assert {size: bounded.n_users[size] for size in (1, 2)} == {size: whole.n_users[size] for size in (1, 2)}
 
 
-def counted(users: dict[str, list[str]], *, k: int = 2, most_steps: int | None = None) -> Alone:
+def counted(users: dict[str, list[str]], *, k: int = 2, most_steps: int | None = None) -> tuple[Alone, int]:
+    """Return what is counted, and the steps it took to look at combinations of three."""
     frame = log_of(users).frame
     owners, names = encode(frame["user"])
     histories = collect(tokenize(frame["query"]), owners, n_users=len(names))
-    return count_alone(histories, k=k, m=3, most_steps=most_steps)
+    steps = []
+
+    def mark(*arguments: Any) -> Int64s:
+        steps.append(mark_alone(*arguments))
+        return steps[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queryveil.reports.inspection.mark_alone", mark)
+        if most_steps is not None:
+            patch.setattr("queryveil.reports.inspection._LEAST_STEPS", most_steps)
+            patch.setattr("queryveil.reports.inspection._STEPS_PER_ENTRY", 0)
+        return count_alone(histories, k=k, m=3), int(steps[-1].sum())
 
 
 def test_a_lower_bound_is_told_as_one() -> None:
     found = replace(inspect(tiny_log()), at_least=(3,))
-    assert [found.n_alone_in_words(size) for size in (2, 3)] == ["4", "at least 4"]
+    two, three = (found.facts()[f"users with {size} terms nobody else has"] for size in (2, 3))
+    assert (two, three) == ("4 (100 %)", "at least 4 (100 %)")
     assert "at least 4 (" in found._repr_html_()

@@ -50,7 +50,7 @@ def inspect(
     engine: options.Engine,
     as_json: options.Json = False,
 ) -> None:
-    """Return what is in a log, and how many users stand alone."""
+    """Print the size of a log and how many users have unique terms."""
     spark = engine.start()
     with progress_bar():
         if spark is None:
@@ -59,24 +59,8 @@ def inspect(
             found = spark.inspect(reading.read_on(spark, log), k=k, m=m)
     if as_json:
         print_json(found.to_dict())
-        return
-    span = f"{found.first_time:%Y-%m-%d %H:%M} to {found.last_time:%Y-%m-%d %H:%M}" if found.first_time else "no times"
-    alone = "nobody else has" if k == 2 else f"fewer than {k} users have"
-    facts: dict[str, object] = {
-        "rows": found.n_rows,
-        "users": found.n_users,
-        "distinct queries": found.n_distinct_queries,
-        "empty queries": found.n_empty_queries,
-        "terms": f"{found.n_terms:,} in {found.n_term_occurrences:,} occurrences",
-        "longest history": f"{found.longest_history:,} terms",
-        "time": span,
-        "columns": ", ".join(found.columns),
-        **found.left_out,
-    }
-    for size, n in found.alone.items():
-        name = f"users with {size} term{'s' if size > 1 else ''} {alone}"
-        facts[name] = f"{found.n_alone_in_words(size)} ({share(n, found.n_users)})"
-    print_facts(facts)
+    else:
+        print_facts(found.facts())
 
 
 def classify(
@@ -87,7 +71,7 @@ def classify(
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
-    """Return what each query is about, without its identifiers. Shows words of the log."""
+    """Print the category of each query, without its identifiers. Shows words of the log."""
     from queryveil.text.identifiers import remove_identifiers
 
     chosen = tables.classifier(classifier)

@@ -13,6 +13,7 @@ from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.html_tables import Cell, facts, percent
 from queryveil.methods.km.combinations import first_alike, index_terms, mark_alone, relabel
+from queryveil.reports._blocks import count
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode
@@ -46,42 +47,36 @@ class Inspection:
     n_bad_rows_skipped: int = 0
     n_foreign_documents: int = 0
 
-    @property
-    def left_out(self) -> dict[str, int]:
-        """What was left out when the log was read, in words, if anything was."""
-        found = {
+    def facts(self) -> dict[str, Cell]:
+        """Return what is shown of the log, by name."""
+        left_out = {
             "bad rows skipped": self.n_bad_rows_skipped,
             "documents of other indexes left out": self.n_foreign_documents,
         }
-        return {name: n for name, n in found.items() if n}
+        times = [f"{time:%Y-%m-%d %H:%M}" for time in (self.first_time, self.last_time) if time is not None]
+        few = "nobody else has" if self.k == 2 else f"fewer than {self.k} users have"
+        return {
+            "rows": self.n_rows,
+            "users": self.n_users,
+            "distinct queries": self.n_distinct_queries,
+            "empty queries": self.n_empty_queries,
+            "terms": f"{self.n_terms:,} in {self.n_term_occurrences:,} occurrences",
+            "longest history": f"{self.longest_history:,} terms",
+            "time": " to ".join(times) or "no times",
+            "columns": ", ".join(self.columns),
+            **{name: n for name, n in left_out.items() if n},
+            **{f"users with {count(size, 'term')} {few}": self._n_alone(size) for size in self.alone},
+        }
 
-    def n_alone_in_words(self, size: int) -> str:
-        """Return how many users stand alone with up to `size` terms."""
-        return f"{'at least ' if size in self.at_least else ''}{self.alone[size]:,}"
+    def _n_alone(self, size: int) -> str:
+        share = f" ({percent(self.alone[size] / self.n_users)})" if self.n_users else ""
+        return f"{'at least ' if size in self.at_least else ''}{self.alone[size]:,}{share}"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def _repr_html_(self) -> str:
-        times = [("first time", self.first_time), ("last time", self.last_time)]
-        few = "1 user has" if self.k == 2 else f"fewer than {self.k} users have"
-        figures: list[tuple[str, Cell]] = [
-            ("rows", self.n_rows),
-            ("users", self.n_users),
-            ("distinct queries", self.n_distinct_queries),
-            ("empty queries", self.n_empty_queries),
-            ("distinct terms", self.n_terms),
-            ("terms in all", self.n_term_occurrences),
-            ("terms of the longest history", self.longest_history),
-            ("columns", ", ".join(self.columns)),
-            *((name, f"{time:%Y-%m-%d %H:%M}") for name, time in times if time is not None),
-            *self.left_out.items(),
-        ]
-        for size, n in self.alone.items():
-            terms = f"{size} {'term' if size == 1 else 'terms or fewer'}"
-            share = f" ({percent(n / self.n_users)})" if self.n_users else ""
-            figures.append((f"users with {terms} that {few}", self.n_alone_in_words(size) + share))
-        return facts(figures, caption="What is in the log")
+        return facts(self.facts().items(), caption="What is in the log")
 
 
 def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
@@ -128,26 +123,24 @@ def check_sizes(*, k: int, m: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
-    """How many users stand alone, by size, `at_least` in some; `n_steps` it took to look at combinations of three."""
+    """How many users stand alone, by size, `at_least` in some."""
 
     n_users: dict[int, int]
     at_least: tuple[int, ...] = ()
-    n_steps: int = 0
 
 
-def count_alone(histories: Histories, *, k: int, m: int, most_steps: int | None = None) -> Alone:
+def count_alone(histories: Histories, *, k: int, m: int) -> Alone:
     """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have.
 
-    Terms that exactly the same users have are one term here: no combination tells these users apart. Beyond
-    `most_steps` no more combinations of three are looked at, the rarest terms first.
+    Terms that exactly the same users have are one term here: no combination tells these users apart. There
+    is a limit to the combinations of three that are looked at, the rarest terms first.
     """
     rows = _without_doubles(histories)
     index = index_terms(rows, n_terms=histories.n_terms)
     n_threads = numba.get_num_threads()
     work = np.zeros((n_threads, histories.n_terms), np.int32)
     alone = np.zeros(histories.n_users, np.int8)
-    limit = max(_LEAST_STEPS, _STEPS_PER_ENTRY * len(rows.values)) if most_steps is None else most_steps
-    each = max(1, limit // n_threads)
+    each = max(1, max(_LEAST_STEPS, _STEPS_PER_ENTRY * len(rows.values)) // n_threads)
     found: dict[int, int] = {}
     steps = np.zeros(n_threads, np.int64)
     for size in range(1, m + 1):
@@ -155,7 +148,7 @@ def count_alone(histories: Histories, *, k: int, m: int, most_steps: int | None 
         steps = mark_alone(index, k, size, work, alone, each)
         found[size] = int(alone.sum())
     at_least = (m,) if bool((steps > each).any()) and found[m] < histories.n_users else ()
-    return Alone(n_users=found, at_least=at_least, n_steps=int(steps.sum()))
+    return Alone(n_users=found, at_least=at_least)
 
 
 def _without_doubles(histories: Histories) -> Rows[np.int32]:

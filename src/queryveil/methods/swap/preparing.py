@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Int64s
+from queryveil.errors import BadParameter
 from queryveil.methods.settings import SwapSettings
 from queryveil.settings import settings_of
 from queryveil.text.classifier import CATEGORIES, UNCLASSIFIED, Classifier, Kind
@@ -42,6 +43,12 @@ class Prepared:
 def check_unclassified(unclassified: str) -> None:
     """Raise if this cannot be done with queries that have no category."""
     settings_of(SwapSettings)["unclassified"].check(unclassified)
+
+
+def check_classifier(chosen: object) -> None:
+    """Raise if this is neither a classifier nor the name of a kind; no table is loaded."""
+    if not isinstance(chosen, Classifier) and chosen not in (None, *Kind):
+        raise BadParameter("classifier", chosen, allowed=f"{' or '.join(Kind)}, or a Classifier")
 
 
 def classifier_of(chosen: Classifier | Kind | str | None) -> Classifier:

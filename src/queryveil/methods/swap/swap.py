@@ -8,18 +8,17 @@ from msgspec import structs
 
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
-from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
-from queryveil.methods.swap.preparing import Prepared, classifier_of, prepare
+from queryveil.methods.swap.preparing import Prepared, check_classifier, classifier_of, prepare
 from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window
 from queryveil.release.columns import window_numbers, window_starts
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
-from queryveil.text.classifier import Classifier, Kind
+from queryveil.text.classifier import Classifier
 from queryveil.text.tokens import encode
 
 
@@ -67,8 +66,7 @@ class Swap(SwapSettings):
     def __post_init__(self) -> None:
         SwapSettings.__post_init__(self)
         self.promise  # noqa: B018 - it checks l
-        if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
-            raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
+        check_classifier(self.classifier)
         check_seed(self.seed)
 
     @property

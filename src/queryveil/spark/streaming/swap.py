@@ -17,7 +17,7 @@ from pyspark.sql.types import AtomicType
 from queryveil.errors import BadParameter, MissingColumn, MissingExtra
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import PoolRules, PoolSettings
-from queryveil.methods.swap.preparing import check_unclassified
+from queryveil.methods.swap.preparing import check_classifier, check_unclassified
 from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Folders, StreamCounts, read_counts
@@ -88,8 +88,7 @@ class SwapStream(PoolRules):
             raise BadParameter("remembered", "none", allowed="1 or more events")
         if not isinstance(self.shards, int) or not 1 <= self.shards <= _MOST_SHARDS:
             raise BadParameter("shards", self.shards, allowed=f"between 1 and {_MOST_SHARDS}")
-        if not isinstance(self.classifier, Classifier) and self.classifier not in (None, *Kind):
-            raise BadParameter("classifier", self.classifier, allowed=f"{' or '.join(Kind)}, or a Classifier")
+        check_classifier(self.classifier)
         for name in self._columns.keep:
             if name in ("shard", "category"):
                 raise BadParameter("keep", name, allowed="other columns: each row has one of that name")
