@@ -5,6 +5,7 @@ import io
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
@@ -23,7 +24,10 @@ Row = tuple[int, int, int, list[str | None]]
 
 def _records(blocks: list[bytes], delimiter: str, max_bytes: int = 1 << 20) -> list[Row]:
     rows: list[Row] = []
-    for records in split(iter(blocks), delimiter=delimiter, n_columns=N_COLUMNS, max_bytes=max_bytes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("queryveil.formats.records.MAX_RECORD_BYTES", max_bytes)
+        found = list(split(iter(blocks), delimiter=delimiter, n_columns=N_COLUMNS))
+    for records in found:
         sound = (records.flags & ~np.uint8(fields.LATIN1)) == 0
         for i in range(len(records.lines)):
             one = records.only(np.array([i]))

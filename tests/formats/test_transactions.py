@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -224,7 +225,7 @@ def test_files_of_two_formats_are_not_mixed_and_formats_of_logs_are_refused(tmp_
 def test_every_log_has_a_layout_for_its_transactions(tmp_path: Path, log_format: Format) -> None:
     layout = transactions_layout(Layout(format=log_format, names={"user": "who"}, has_header=False))
     assert layout.format in RELEASED
-    transactions = Transactions.from_frame({"items": [["ice cream", "a|b"], []]}, layout=layout)
+    transactions = replace(Transactions.from_frame({"items": [["ice cream", "a|b"], []]}), layout=layout)
     path = tmp_path / f"transactions.{extension(layout)}"
     write_transactions(transactions, path)
     assert read_transactions(path).frame.equals(transactions.frame)

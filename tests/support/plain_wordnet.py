@@ -7,6 +7,7 @@ from bisect import bisect_left
 
 import polars as pl
 
+from queryveil.data import Int32s
 from queryveil.text.taxonomy.taxonomy import Plurals, Taxonomy
 from queryveil.text.taxonomy.tree import fold
 
@@ -51,3 +52,8 @@ def base(plurals: Plurals, word: str, table: pl.Series) -> int:
             if at >= 0:
                 return at
     return -1
+
+
+def senses_of(tree: Taxonomy, word: str) -> Int32s:
+    """Return the nodes of all senses of one word."""
+    return tree.all_senses(pl.Series([word])).values

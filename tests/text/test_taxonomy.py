@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
+from tests.support.plain_wordnet import senses_of
 
 from queryveil.data import Int32s
 from queryveil.errors import BadFile, BadParameter, BadRow
@@ -80,9 +81,9 @@ def test_words_are_found_in_lower_case_and_with_letters_composed() -> None:
 
 def test_a_word_of_a_plain_tree_has_one_sense_and_one_hypernym() -> None:
     food = Taxonomy.from_pairs(FOOD)
-    assert names(food, food.senses("Beef")) == ["beef"]
+    assert names(food, senses_of(food, "Beef")) == ["beef"]
     assert names(food, food.node_hypernyms.row(food.find("beef"))) == ["meat"]
-    assert food.node_hypernyms.row(0).tolist() == food.senses("tofu").tolist() == []
+    assert food.node_hypernyms.row(0).tolist() == senses_of(food, "tofu").tolist() == []
 
 
 def test_nobody_can_change_a_tree_that_others_use() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.examples import examples
-from tests.support.plain_wordnet import plain_find
+from tests.support.plain_wordnet import plain_find, senses_of
 
 from queryveil.text.taxonomy import Taxonomy
 
@@ -71,7 +71,7 @@ def test_kitten_and_pup_are_young_mammals(nouns: Taxonomy) -> None:
     assert path_of(nouns, "kitten")[:4] == ["kitten", "young mammal", "young", "animal"]
     assert nouns.parent[nouns.find("kitten")] == nouns.parent[nouns.find("pup")] == young
     assert nouns.find("kitty") != nouns.find("kitten")
-    assert nouns.find("kitten") in nouns.senses("kitty")
+    assert nouns.find("kitten") in senses_of(nouns, "kitty")
 
 
 def test_riding_equitation_and_horseback_riding_are_one_sport(nouns: Taxonomy) -> None:
@@ -83,7 +83,7 @@ def test_riding_equitation_and_horseback_riding_are_one_sport(nouns: Taxonomy) -
 
 
 def test_java_is_an_island_a_coffee_and_a_programming_language(nouns: Taxonomy) -> None:
-    island, coffee, language = nouns.senses("java").tolist()
+    island, coffee, language = senses_of(nouns, "java").tolist()
     assert nouns.find("java") == island
     assert nouns.find("island") in nouns.ancestors(island)
     assert coffee == nouns.find("coffee")
@@ -114,20 +114,20 @@ def test_a_plural_reaches_its_noun(nouns: Taxonomy, form: str, noun: str) -> Non
     assert nouns.find(noun) >= 0
     assert nouns.find(form) == nouns.find(noun)
     assert nouns.find_all(pl.Series([form.upper()])).tolist() == [nouns.find(noun)]
-    assert nouns.senses(form).tolist() == nouns.senses(noun).tolist()
+    assert senses_of(nouns, form).tolist() == senses_of(nouns, noun).tolist()
 
 
 def test_a_plural_that_is_a_word_of_its_own_stays_one(nouns: Taxonomy) -> None:
     assert nouns.find("glasses") == nouns.find("spectacles")
-    assert nouns.find("glasses") not in nouns.senses("glass")
-    assert nouns.find("men") not in nouns.senses("man")
+    assert nouns.find("glasses") not in senses_of(nouns, "glass")
+    assert nouns.find("men") not in senses_of(nouns, "man")
 
 
 @pytest.mark.parametrize("word", ["glassess", "qs", "xs", "c++", "qwrtz", "kitten s", "", " ", "-", "the", "kitténs"])
 def test_what_is_no_noun_is_not_found(nouns: Taxonomy, word: str) -> None:
     assert nouns.find(word) == -1
     assert nouns.find_all(pl.Series([word])).tolist() == [-1]
-    assert nouns.senses(word).tolist() == []
+    assert senses_of(nouns, word).tolist() == []
 
 
 def test_a_missing_word_and_an_empty_column_are_not_found(nouns: Taxonomy) -> None:
@@ -178,7 +178,7 @@ def test_names_are_distinct_and_a_plain_one_is_found_where_it_stands(nouns: Taxo
 
 
 def test_a_name_that_would_mislead_says_what_is_above_it(nouns: Taxonomy) -> None:
-    shown = [str(nouns.names[int(node)]) for node in nouns.senses("bank")]
+    shown = [str(nouns.names[int(node)]) for node in senses_of(nouns, "bank")]
     assert shown[:4] == ["bank", "depository financial institution", "bank (ridge)", "bank (array)"]
     assert "bank (slope, sense 7)" in shown
 
@@ -192,7 +192,7 @@ def test_a_tree_restricted_to_some_nouns_forgets_the_others(nouns: Taxonomy) -> 
     # Its first sense, the island, is cut off; that the coffee is there does not make it the first.
     assert small.find("java") == -1
     assert small.find_all(pl.Series(["java", "coffees"])).tolist() == [-1, small.find("coffee")]
-    assert small.senses("java").tolist() == [small.find("coffee")]
+    assert senses_of(small, "java").tolist() == [small.find("coffee")]
     paths = [small.ancestors(node)[-1] for node in range(small.n_nodes)]
     assert set(paths) == {0}
 

@@ -48,7 +48,7 @@ class Transactions(Framed):
             raise BadInput("an item is missing or empty; leave it out of its list")
 
     @classmethod
-    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
+    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None) -> Self:
         """Return the transactions in a Polars, pandas or Arrow frame, or a dict of columns; items are lists.
 
         `columns` names the columns of `id` and `items` where they have other names; further columns are left out.
@@ -71,7 +71,7 @@ class Transactions(Framed):
         except pl.exceptions.PolarsError:
             # Privacy: the cause would quote the values, so it is dropped.
             raise BadInput("the ids must be text or numbers, and the items lists of them") from None
-        return cls(frame=frame, layout=layout or Layout())
+        return cls(frame=frame)
 
     @property
     def n_transactions(self) -> int:

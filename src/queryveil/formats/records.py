@@ -83,14 +83,7 @@ class Records:
         return pl.Series(pa.Array.from_buffers(pa.large_utf8(), len(starts), buffers))
 
 
-def split(
-    blocks: Iterator[bytes],
-    *,
-    delimiter: str,
-    n_columns: int,
-    has_header: bool = False,
-    max_bytes: int = MAX_RECORD_BYTES,
-) -> Iterator[Records]:
+def split(blocks: Iterator[bytes], *, delimiter: str, n_columns: int, has_header: bool = False) -> Iterator[Records]:
     """Yield the records of a stream but for its header block by block, in bounded memory however long a line is."""
     carry, line, skipping = b"", 1, False
     most_records = max(1, _MOST_FIELDS // max(1, n_columns))
@@ -107,7 +100,7 @@ def split(
             flags = np.empty(n_places, dtype=np.uint8)
             room, separators = (starts, ends, lines, counts, flags), (ord(delimiter), _quote(delimiter))
             n, begin, n_lines, skipping = fields.split_records(
-                data, begin, *separators, is_last, skipping, max_bytes, room
+                data, begin, *separators, is_last, skipping, MAX_RECORD_BYTES, room
             )
             if n:
                 rows = slice(int(has_header), n)

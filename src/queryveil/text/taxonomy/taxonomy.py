@@ -220,10 +220,6 @@ class Taxonomy:
         first = np.append(nodes[ptr[:-1]], np.int32(-1))
         return first[self._places(words)]
 
-    def senses(self, word: str) -> Int32s:
-        """Return the nodes of all senses of a word, the first first."""
-        return self.all_senses(pl.Series([word])).values
-
     def all_senses(self, words: pl.Series) -> Rows[np.int32]:
         """Return the nodes of all senses of every word of a column, the first first; none for unknown words."""
         ptr, nodes = self.word_nodes
