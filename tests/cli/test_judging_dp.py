@@ -78,7 +78,7 @@ def test_files_that_the_manifest_does_not_list_are_named(run: Run, noisy: Path) 
     done = run("verify", noisy)
     assert (done.returncode, done.stdout) == (
         1,
-        "The release is not what it should be: exact.csv is a file that manifest.json does not list.\n",
+        "The release has a fault: exact.csv is a file that manifest.json does not list.\n",
     )
     for i in range(10):
         (noisy / f"more\n{i}").touch()

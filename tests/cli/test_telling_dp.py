@@ -42,7 +42,7 @@ def test_clicks_are_counted_if_there_are_to_be_any(run: Run, clicked: Path, tmp_
     assert [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("clicks ")] == [
         "1, each a query and a URL with a noisy count"
     ]
-    assert not any(line.startswith("nothing leaves") for line in done.stderr.splitlines())
+    assert not any(line.startswith("nothing was released") for line in done.stderr.splitlines())
     without = run("anonymize", "dp", clicked, "-o", tmp_path / "other", *SURELY)
     assert "clicks" not in without.stdout
     made_up = run("anonymize", "dp", clicked, "-o", tmp_path / "made", "--clicks", 0.5, "--synthesize", 9, *SURELY)
@@ -70,7 +70,7 @@ def test_if_nothing_leaves_that_is_said_and_is_no_error(
     assert len(thresholds) == rounds
     reached = " or, in the second round, ".join(thresholds)
     way_out = "more people, a smaller --max-queries or a larger epsilon would help"
-    assert f"nothing leaves: no noisy count reached {reached}; {way_out}\n" in done.stderr
+    assert f"nothing was released: no noisy count reached {reached}; {way_out}\n" in done.stderr
     assert "rows" in done.stdout if options else "queries" in done.stdout
 
 

@@ -192,13 +192,13 @@ def test_everything_in_the_folder_is_judged_and_each_fault_is_a_line(run: Run, r
     (release / "raw.tsv").write_text("persona00\tquincebread\n")
     done = run("verify", release)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == "The release is not what it should be: raw.tsv is a file that manifest.json does not list.\n"
+    assert done.stdout == "The release has a fault: raw.tsv is a file that manifest.json does not list.\n"
     data = release / "log.tsv"
     data.write_text(data.read_text().replace("\t\t\t\n", "\t2006-03-01 07:10:00\t\t\n"))
     put_in(release, "")
     done = run("verify", release)
     assert done.returncode == 1
-    assert done.stdout.startswith("The release is not what it should be: 2 faults, for example raw.tsv is a file")
+    assert done.stdout.startswith("The release has 2 faults, for example raw.tsv is a file")
     assert done.stdout.splitlines()[1:] == [
         "fault: raw.tsv is a file that manifest.json does not list",
         "fault: log.tsv: column time should be empty, and is not in 36 rows (the first is row 1)",
@@ -239,7 +239,7 @@ def test_a_promise_as_strong_as_expected_passes(run: Run, release: Path, expecte
 )
 def test_a_weaker_promise_or_another_method_fails(run: Run, release: Path, expected: str, said: str) -> None:
     done = run("verify", release, "--expect", expected)
-    assert (done.returncode, done.stdout) == (1, f"The release is not what it should be: {said}.\n")
+    assert (done.returncode, done.stdout) == (1, f"The release has a fault: {said}.\n")
 
 
 @pytest.mark.parametrize(

@@ -212,8 +212,8 @@ class Verdict:
             limit = ", as far as it can be checked" if is_limited else ""
             return f"{self.promise.title()} holds for {count(self.n_users, noun)}{limit}."
         if not self.n_violations:
-            n_faults = "" if len(self.faults) == 1 else f"{count(len(self.faults), 'fault')}, for example "
-            return f"The release is not what it should be: {n_faults}{self.faults[0]}."
+            found = "a fault:" if len(self.faults) == 1 else f"{count(len(self.faults), 'fault')}, for example"
+            return f"The release has {found} {self.faults[0]}."
         violations = count(self.n_violations, "violation")
         return f"The promise is broken: {violations}, for example {self.witnesses[0].in_words()}."
 
@@ -225,7 +225,7 @@ class Verdict:
             *(("fault", fault) for fault in self.faults),
             *(("note", note) for note in self.notes),
         ]
-        wrong = "The promise is broken" if self.n_violations else "The release is not what it should be"
+        wrong = "The promise is broken" if self.n_violations else "The release has a fault"
         return facts(rows, caption="The promise holds" if self.holds else wrong)
 
     def to_dict(self) -> dict[str, Any]:

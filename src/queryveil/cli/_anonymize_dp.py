@@ -129,13 +129,13 @@ def dp(
 
 
 def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:
-    """Say that nothing leaves, or that delta is too large; the latter never in the manifest, which tells no sizes."""
+    """Warn if nothing was released, or delta is too large; the latter never in the manifest, which states no sizes."""
     if not manifest.counts.n_rows_after:
         # Privacy: this is read off the release, so anybody may know it. A log without people is not refused, since that
         # would tell of the log itself, without noise.
         thresholds = [str(part.threshold) for part in manifest.noise if part.what == "queries"]
         reached = " or, in the second round, ".join(thresholds)
         ways = "more people, a smaller --max-queries or a larger epsilon would help"
-        echo(f"nothing leaves: no noisy count reached {reached}; {ways}", err=True)
+        echo(f"nothing was released: no noisy count reached {reached}; {ways}", err=True)
     if n_users and delta * n_users >= 1:
         echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)

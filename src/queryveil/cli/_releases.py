@@ -83,17 +83,17 @@ _KEEPING_MORE = {
 
 
 def _tell_little(manifest: Manifest) -> None:
-    """Say that nothing leaves, or hardly anything, and which setting would keep more."""
+    """Warn if nothing or hardly anything was released, and name the setting that would keep more."""
     counts = manifest.counts
     n_left, n_rows = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before
     if n_rows and not counts.n_rows_after:
-        echo("nothing leaves: not one row is left; weaker settings or more users would help", err=True)
+        echo("nothing was released: no row is left; weaker settings or more users would help", err=True)
     elif n_left < _LITTLE * n_rows and manifest.method in _KEEPING_MORE:
         settings = ", ".join(
             f"{name}={manifest.parameters[name]}" for name in ("k", "m") if name in manifest.parameters
         )
         echo(
-            f"little leaves: {n_left:,} of {n_rows:,} rows of {counts.n_users_before:,} users with {settings}; "
+            f"little was released: {n_left:,} of {n_rows:,} rows of {counts.n_users_before:,} users with {settings}; "
             f"{_KEEPING_MORE[manifest.method]}, or a log of more users, keeps more",
             err=True,
         )
@@ -135,6 +135,6 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
 def _noise(manifest: Manifest) -> dict[str, str]:
     return {
         f"noise {number}, {part.what}": f"{part.mechanism}, scale {part.scale:.4g}; noisy counts of {part.threshold} "
-        f"and more leave (epsilon {part.epsilon:.4g}, delta {part.delta:.4g})"
+        f"and more are released (epsilon {part.epsilon:.4g}, delta {part.delta:.4g})"
         for number, part in enumerate(manifest.noise, start=1)
     }

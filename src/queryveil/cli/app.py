@@ -24,7 +24,7 @@ _READER_GONE = 141
 
 app = typer.Typer(
     name="queryveil",
-    help="Make search query logs shareable: anonymize them, prove the promise, say what it cost.",
+    help="Anonymize search query logs, verify the privacy guarantee and measure the loss of utility.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

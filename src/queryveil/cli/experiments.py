@@ -105,7 +105,7 @@ def demo(
     users: int = setting(4000, help="How many made-up users."),
     as_json: options.Json = False,
 ) -> None:
-    """Take a made-up log through everything, in two minutes."""
+    """Anonymize, verify, attack and compare on a synthetic log; takes two minutes."""
     with progress_bar():
         output.mkdir(parents=True, exist_ok=True)
         done = queryveil.demo(output, users=users, jobs=os.cpu_count() or 1, force=force)

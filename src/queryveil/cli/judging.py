@@ -123,7 +123,7 @@ def attack(
     reading: options.OriginalReading,
     as_json: options.Json = False,
 ) -> None:
-    """Attack a release with everybody who fits it, and the log with nothing but its ids changed beside it."""
+    """Run all attacks that apply to a release, and for comparison on the log with only its ids replaced."""
     with progress_bar():
         release = queryveil.read_release(folder)
         found = queryveil.attack(

@@ -228,7 +228,7 @@ def in_words(stats: Stats) -> str:
         "waiting": stats.n_waiting,
     }
     rest = ", ".join(f"{n:,} {name}" for name, n in lost.items() if n)
-    ending = f"; {stats.n_outbox_rows:,} not handed over yet" if stats.n_outbox_rows else ""
+    ending = f"; {stats.n_outbox_rows:,} not delivered yet" if stats.n_outbox_rows else ""
     return f"{stats.n_read:,} read, {stats.n_released:,} released{', ' if rest else ''}{rest}{ending}"
 
 

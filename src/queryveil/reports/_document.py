@@ -34,7 +34,7 @@ def document_of(report: Report) -> Document:
     return Document(
         title=f"Release {report.folder}",
         kicker=f"Report on a search log anonymized by {report.manifest.method}",
-        badge="Not what it should be" if is_faulty else _BADGES[report.state],
+        badge="The release has a fault" if is_faulty else _BADGES[report.state],
         badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
         summary=in_short(report),
         alert=_alert(report),

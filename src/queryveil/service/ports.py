@@ -135,9 +135,9 @@ class Stats:
     Counts are of the whole stream, also of runs before a restart, and add up:
     n_read = n_bad + n_empty + n_emptied + n_unclassified_dropped + n_repeated + n_rare + n_suppressed + n_released +
     n_waiting. `n_empty` queries had no text from the start, `n_emptied` none but identifiers, the users of `n_repeated`
-    had asked them before, and of `n_rare` too few people. What lies in the outbox is released
-    but not handed over. `latency` goes from taking a batch to its commit; it, the seconds and `n_batches` are of this
-    run. Where `is_ready` is false, `why_not` is one line.
+    had asked them before, and of `n_rare` too few people. Rows in the outbox are released but not delivered yet.
+    `latency` goes from taking a batch to its commit; it, the seconds and `n_batches` are of this run. Where `is_ready`
+    is false, `why_not` is one line.
     """
 
     n_read: int = 0

@@ -112,11 +112,11 @@ class Storage:
         found = [files.getFileStatus(where) for files, where in map(self._at, paths)]
         return [(int(status.getLen()), int(status.getModificationTime())) for status in found]
 
-    def make_private(self, folder: str, *, told: str) -> None:
-        """Make a folder that only its owner may enter, or let nobody else enter it; `told` is what messages call it."""
+    def make_private(self, folder: str, *, shown_name: str) -> None:
+        """Make a folder that only its owner may enter, or let nobody else enter it; messages call it `shown_name`."""
         files, where = self._at(folder)
         if not files.mkdirs(where, self._permission("700")):
-            raise NotWritten(told, "no folder can be made there", so="nothing was released")
+            raise NotWritten(shown_name, "no folder can be made there", so="nothing was released")
         files.setPermission(where, self._permission("700"))
 
     def apply_umask(self, folder: str) -> None:
@@ -226,7 +226,7 @@ class Storage:
         """
         target = self.qualified(beside)
         folder = _beside(target, kind)
-        self.make_private(folder, told=PurePosixPath(target).name)
+        self.make_private(folder, shown_name=PurePosixPath(target).name)
         files, where = self._at(folder)
         # Java removes it if this side is killed.
         files.deleteOnExit(where)

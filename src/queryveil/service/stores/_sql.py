@@ -168,7 +168,7 @@ class SqlStore(Store):
         self._execute(f"UPDATE state SET {columns}", *state, checksum(*state))
 
     def _outbox(self, state: _State) -> tuple[Outgoing, ...]:
-        """Return what the sink may not have: batches without a gap, up to the last byte that was released."""
+        """Return the batches whose delivery is not confirmed, without a gap, up to the last byte that was released."""
         rows = self._rows("outbox", "ORDER BY number")
         for expected, (stored, number, start, data, n_rows) in enumerate(rows, start=state.delivered + 1):
             self._check(number == expected and start >= 0 and n_rows >= 0)

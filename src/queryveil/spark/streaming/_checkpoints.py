@@ -76,7 +76,7 @@ class Folders:
                 # Spark numbers batches from 0 and a sink ignores numbers that it has: the rows of these would be lost.
                 allowed = "a new folder: this one has the rows of another checkpoint"
                 raise BadParameter("sink", self.sink, allowed=allowed)
-            storage.make_private(self.checkpoint, told=PurePosixPath(self.checkpoint).name)
+            storage.make_private(self.checkpoint, shown_name=PurePosixPath(self.checkpoint).name)
             if not storage.exists(kept_secret):
                 self._write(kept_secret, secret or secrets.token_bytes(_SECRET_BYTES))
             self._write(kept_settings, made_with.encode())
