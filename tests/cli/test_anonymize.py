@@ -53,6 +53,16 @@ def test_a_release_of_hardly_anything_says_what_would_keep_more(run: Run, tmp_pa
     assert f"little was released: 3 of 15 rows of 3 users with k=3, m=2; {way_out}" in done.stderr.splitlines()
 
 
+def test_users_are_counted_where_each_is_a_transaction(run: Run, tmp_path: Path) -> None:
+    rows = [f"{user},red wine {user}" for user in "aabbcc" for _ in range(3)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["user,query", *rows]) + "\n", encoding="utf-8")
+    done = run("anonymize", "clump", path, "-o", tmp_path / "out", "--k", 3)
+    assert done.returncode == 0
+    assert "3, from 18 rows of 3 users" in done.stdout
+    assert "little was released" not in done.stderr
+
+
 def test_json_is_the_manifest_and_holds_no_text(run: Run, log_file: Path, tmp_path: Path) -> None:
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 3, "--m", 2, "--json")
     manifest = json.loads(done.stdout)

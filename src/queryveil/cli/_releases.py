@@ -84,16 +84,20 @@ _KEEPING_MORE = {
 
 def _tell_little(manifest: Manifest) -> None:
     """Warn if nothing or hardly anything was released, and name the setting that would keep more."""
-    counts = manifest.counts
-    n_left, n_rows = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before
-    if n_rows and not counts.n_rows_after:
+    counts, is_of_users = manifest.counts, manifest.parameters.get("unit") == "user"
+    n_left, n_all, noun = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before, "rows"
+    if is_of_users:
+        # A transaction is a user, made of many rows.
+        n_left, n_all, noun = counts.n_users_after, counts.n_users_before, "users"
+    if n_all and not counts.n_rows_after:
         echo("nothing was released: no row is left; weaker settings or more users would help", err=True)
-    elif n_left < _LITTLE * n_rows and manifest.method in _KEEPING_MORE:
+    elif n_left < _LITTLE * n_all and manifest.method in _KEEPING_MORE:
         settings = ", ".join(
             f"{name}={manifest.parameters[name]}" for name in ("k", "m") if name in manifest.parameters
         )
+        whose = "" if is_of_users else f" of {counts.n_users_before:,} users"
         echo(
-            f"little was released: {n_left:,} of {n_rows:,} rows of {counts.n_users_before:,} users with {settings}; "
+            f"little was released: {n_left:,} of {n_all:,} {noun}{whose} with {settings}; "
             f"{_KEEPING_MORE[manifest.method]}, or a log of more users, keeps more",
             err=True,
         )
