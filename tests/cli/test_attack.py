@@ -32,7 +32,7 @@ def test_a_release_is_attacked_beside_the_original(run: Run, made: Path, tmp_pat
     assert "known_terms 4, 2 wrong" in lines
     assert lines["fragments"].split()[:2] == ["fragments", "texts"]
     assert lines["named_fragments"].split()[:5] == ["named_fragments", "names", "100", "%", "0"]
-    assert "who is who, so it was estimated" in done.stderr
+    assert "who is who was estimated, since ids do not tell it" in done.stderr
     assert "not run: token_inversion" in done.stderr
 
 

@@ -166,7 +166,7 @@ def test_of_attackers_of_one_kind_one_is_in_the_picture_and_all_are_in_the_table
     assert "Of the 2 that try to undo the exchange, the picture shows the one that found most." in text
     assert text.count("no queries changed hands") == 1
     assert "Clearly above blind guessing in the release: 4 search terms, only if sure, 4 search terms and " in text
-    assert "who is who" in text
+    assert "Who is who was estimated" in text
 
 
 def test_the_exposure_at_the_top_has_before_after_and_chance() -> None:

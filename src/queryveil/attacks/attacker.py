@@ -79,16 +79,15 @@ class AuxiliaryData:
 
 
 CERTAIN = 0.95
-"""So many of the guesses that count as certain are right."""
+"""The precision required for guesses to count as certain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surest:
-    """What became of the guesses that an attacker is surest of: the worst-off people, whom averages hide.
+    """The results of an attacker's most confident guesses: the worst-off people, whom averages hide.
 
     - `n_targets`, `n_found`: one in a hundred targets, at least one, and how many of these it did find.
-    - `n_certain`: how many targets it found with certainty: the right ones among as many of its surest guesses as can
-      be taken while 95 in 100 of them are right.
+    - `n_certain`: how many it found among its most confident guesses, taken as long as 95 % of them are right.
     """
 
     n_targets: int
@@ -135,7 +134,7 @@ class Exposure:
     - `n_wrong`: how many wrong facts it was given on top.
     - `n_targets`, `n_found`: the number of targets, and of those that it found.
     - `n_by_chance`: the number of targets that the best blind guess finds, such as naming the same user every time.
-    - `surest`: what became of its surest guesses, if it names people and says how sure it is.
+    - `surest`: the results of its most confident guesses, if it names people and says how sure it is.
 
     >>> found = Exposure(
     ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
@@ -181,7 +180,7 @@ class Exposure:
 
     @property
     def chance_interval(self) -> tuple[float, float]:
-        """What one blind guesser finds in 95 of 100 cases, about."""
+        """Wilson's 95 % interval of blind guessing."""
         return wilson(self.n_by_chance, n=self.n_targets)
 
     @property
@@ -194,8 +193,8 @@ class Exposure:
         low, high = self.interval
         return (
             f"{self.attacker}, who knows {self.knows}, found {self.n_found:,} of {self.n_targets:,} {self.what}: "
-            f"{_percent(self.share)} (95 % interval {_percent(low)} to {_percent(high)}); blind guessing finds "
-            f"{_percent(self.chance_share)}."
+            f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)}); blind guessing finds "
+            f"{percent(self.chance_share)}."
         )
 
     @property
@@ -251,10 +250,6 @@ def wilson(n_found: float, *, n: int) -> tuple[float, float]:
     # Rounding may leave the ends just outside.
     low, high = max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
     return low if n_found else 0.0, 1.0 if n_found == n else high
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 Reasons = Iterator[str]

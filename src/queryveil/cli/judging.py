@@ -13,6 +13,7 @@ import queryveil
 from queryveil.cli import options
 from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
+from queryveil.html_tables import percent
 from queryveil.settings import setting
 
 if TYPE_CHECKING:
@@ -140,16 +141,17 @@ def attack(
 
 
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attacks.suite import ESTIMATED_EXPOSURE
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
     from queryveil.comparison.comparison import label
 
     rows = []
     for attempt in found.attempts:
         after, surest = attempt.after, attempt.after.surest
-        before = None if attempt.before is None else _percent(attempt.before.share)
-        interval = " to ".join(map(_percent, after.interval))
-        sure = (None, None) if surest is None else (_percent(surest.share), surest.n_certain)
-        found_by = (before, _percent(after.share), interval, _percent(after.chance_share), *sure)
+        before = None if attempt.before is None else percent(attempt.before.share)
+        interval = " to ".join(map(percent, after.interval))
+        sure = (None, None) if surest is None else (percent(surest.share), surest.n_certain)
+        found_by = (before, percent(after.share), interval, percent(after.chance_share), *sure)
         rows.append((label(after).replace(":", " "), after.what, *found_by))
     if rows:
         columns = ("attacker", "finds", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
@@ -157,20 +159,12 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
     if is_noisy and found.named("sybil") is not None:
         echo(f"note: sybil, by chance: {BY_CHANCE_UNDER_NOISE}", err=True)
     if not found.exact:
-        echo(
-            "note: ids do not tell who is who, so it was estimated; a right guess among n people counts 1/n, and what "
-            "is found comes out too low, above all without times; with --ids keyed and --key it is exact",
-            err=True,
-        )
+        echo(f"note: {ESTIMATED_EXPOSURE}", err=True)
     reasons: dict[str, list[str]] = {}
     for skipped in found.skipped:
         reasons.setdefault(skipped.reason, []).append(skipped.attacker)
     for reason, names in reasons.items():
         echo(f"not run: {', '.join(names)}: {reason}", err=True)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def measure(

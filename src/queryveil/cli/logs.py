@@ -10,6 +10,7 @@ import typer
 import queryveil
 from queryveil.cli import options
 from queryveil.cli.output import print_facts, print_json, print_table, progress_bar, share
+from queryveil.html_tables import percent
 from queryveil.settings import setting
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _print_tables(rows: pl.DataFrame, *, is_empty: pl.Series, counts: dict[str, 
     print_table(["row", "category", "main unit", "removed"], lines)
     n_asked = int((~is_empty).sum())
     n_found = int((rows["category"].filter(~is_empty) != "Unclassified").sum())
-    shares = [(name, round(part * len(rows)), f"{100 * part:.1f} %") for name, part in _shares(rows).items()]
+    shares = [(name, round(part * len(rows)), percent(part)) for name, part in _shares(rows).items()]
     print_table(["category", "rows", "share"], shares)
     print_facts(
         {

@@ -14,6 +14,7 @@ import typer
 
 from queryveil import progress
 from queryveil.errors import printable
+from queryveil.html_tables import percent
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -74,8 +75,8 @@ def _readable(value: object) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Write a part of a whole as per cent, with one digit: 12.5 %."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+    """Write a part of a whole as per cent."""
+    return percent(part / whole) if whole else "-"
 
 
 @contextmanager

@@ -88,7 +88,11 @@ def most_alike(
 
 
 _MOST_LOOKED_AT = 2_000
-"""So many people are compared with a released user, and always all who share its rarest cell."""
+"""People compared with each released user; more if more share its rarest cell."""
+
+
+ESTIMATED = "who is who was estimated, since ids do not tell it"
+"""Said of figures that depend on an identity that is not exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

@@ -132,6 +132,12 @@ class Pair:
         made_from = f"the release says that it was made from {n_before:,} rows, and there are {n_rows:,}"
         return None if n_rows == n_before else f"{made_from}: give the log that it was made from"
 
+    def check_original(self) -> None:
+        """Raise if the original is not what the release was made from."""
+        if self.mismatch is not None:
+            # By another log nobody would be found, as if the release were safe.
+            raise BadInput(self.mismatch)
+
     @cached_property
     def _user_codes(self) -> tuple[Int32s, pl.Series]:
         return encode(self.log.frame["user"])

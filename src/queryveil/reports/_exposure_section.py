@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from queryveil.attacks import Attacks, Attempt, Exposure, Surest
+from queryveil.attacks.suite import ESTIMATED_EXPOSURE
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
 from queryveil.reports._blocks import Block, Bullets, Paragraph, Picture, Table, capitalized, lowered
@@ -15,12 +16,7 @@ _BY_TERMS = ("known_terms", "likely_terms")
 _COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
 _SUREST = (
     "Surest 1 %: of the one in a hundred whom the attacker is surest of, the share that it found; averages hide these "
-    "people. Certain: how many it found with certainty, by as many of its surest guesses as 95 in 100 are right of."
-)
-_ESTIMATED = (
-    "The ids of the release do not tell who is who. It was estimated from what people did; "
-    "where n people fit equally well, naming one of them counts as 1/n found. So what is found comes out too low, "
-    "above all without times: make the release with keyed ids and give the key, and it is exact."
+    "people. Certain: how many it found among its most confident guesses, taken as long as 95 % of them are right."
 )
 _ATTACKERS = {
     "known_terms": "Search terms",
@@ -104,7 +100,7 @@ def exposure_section(report: Report) -> list[Block]:
     if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
         blocks.append(Paragraph(f"{_named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
-        blocks.append(Paragraph(_ESTIMATED, kind="note"))
+        blocks.append(Paragraph(f"{capitalized(ESTIMATED_EXPOSURE)}.", kind="note"))
     if report.attacks.skipped:
         blocks += [Paragraph("Not tried, and why:"), Bullets(_skipped(report.attacks))]
     return blocks

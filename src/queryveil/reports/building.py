@@ -66,9 +66,8 @@ def report(
         is_of_profiles = judged.promise.is_of_profiles and are_profiles(original)
         original = read_profiles(original) if is_of_profiles else read_log(original)
     pair = None if original is None else Pair(original, release=judged, key=key, taxonomy=taxonomy)
-    if pair is not None and isinstance(original, QueryLog) and pair.mismatch is not None:
-        # By another log nobody would be found, as if the release were safe.
-        raise BadInput(pair.mismatch)
+    if pair is not None and isinstance(original, QueryLog):
+        pair.check_original()
     progress.step("judging the promise")
     tree = taxonomy if pair is None else pair.known_taxonomy
     judgement = _judge(judged, original, key=key, taxonomy=tree, classifier=classifier)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Floats, Int8s, Int64s
-from queryveil.pairing import Identity, Pair
+from queryveil.pairing import ESTIMATED, Identity, Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.utility.score import Measures, Score, kept, note
 
@@ -99,9 +99,8 @@ def spearman(one: Int64s, other: Int64s) -> float:
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
 
-_ESTIMATED = "who is who was estimated, and profiles come out further from the original than they are"
-_FRESH = f"ids are fresh, so {_ESTIMATED}; with --ids keyed they are measured exactly"
-_CUT = f"ids are new in each window, so {_ESTIMATED}"
+_CUT = f"{ESTIMATED}; profiles come out further from the original than they are"
+_FRESH = f"{_CUT}; with --ids keyed they are measured exactly"
 
 
 def category_profiles(pair: Pair) -> Measures:
