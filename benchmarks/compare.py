@@ -7,7 +7,7 @@ import time
 
 from queryveil.cli.output import print_table
 from queryveil.comparison import compare, default_plan
-from queryveil.comparison.judged import Ground, Judged, judge, name_of
+from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
 from queryveil.synthesis import synthesize
 
 SIZES = (5_000, 20_000)
@@ -15,14 +15,14 @@ STEPS = ("anonymize", "verify", "pair", "attack", "measure")
 SEED = 3
 
 
-def ground_of(users: int) -> Ground:
+def input_of(users: int) -> ComparisonInput:
     """Make up a log and leave a quarter of its users out, as `compare` does."""
-    return Ground(log=synthesize(users=users, seed=SEED).log, seed=SEED).with_holdout(0.25)
+    return ComparisonInput(log=synthesize(users=users, seed=SEED).log, seed=SEED).with_holdout(0.25)
 
 
-def judge_every_run(ground: Ground) -> list[Judged]:
+def judge_every_run(inputs: ComparisonInput) -> list[Judged]:
     """Do the default plan, one run after another."""
-    return [judge(run, ground) for run in (None, *default_plan().runs)]
+    return [judge(run, inputs) for run in (None, *default_plan().runs)]
 
 
 def by_step(users: int, results: list[Judged]) -> None:
@@ -59,8 +59,8 @@ def in_processes(users: int) -> None:
 
 if __name__ == "__main__":
     # Once, so that no time below holds the compiling.
-    judge_every_run(ground_of(500))
-    found = {users: judge_every_run(ground_of(users)) for users in SIZES}
+    judge_every_run(input_of(500))
+    found = {users: judge_every_run(input_of(users)) for users in SIZES}
     for users, results in found.items():
         by_step(users, results)
     growth(found)

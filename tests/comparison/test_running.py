@@ -19,7 +19,7 @@ import queryveil
 from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Plan, Run, compare, plan_of
-from queryveil.comparison.judged import Ground, Judged
+from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.running import judge_in_processes
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
@@ -155,7 +155,7 @@ def test_two_jobs_find_what_one_finds(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_costs_its_own_run_only() -> None:
-    ground = Ground(log=SMALL, seed=1).with_holdout(0.25)
+    inputs = ComparisonInput(log=SMALL, seed=1).with_holdout(0.25)
     runs = [Run(name=f"threshold {k}", method="query_threshold", settings={"k": k}) for k in range(2, 7)]
     told: list[Judged] = []
 
@@ -165,7 +165,7 @@ def test_a_process_that_dies_costs_its_own_run_only() -> None:
                 child.kill()
         told.append(judged)
 
-    judge_in_processes(runs, ground, jobs=2, told=listen)
+    judge_in_processes(runs, inputs, jobs=2, on_result=listen)
     assert sorted(judged.name for judged in told) == sorted(run.name for run in runs)
     dead = [judged for judged in told if judged.failed]
     assert 1 <= len(dead) <= 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queryveil.attacks.attacker import Exposure
 from queryveil.attacks.suite import Attacks, Attempt, Skipped
 from queryveil.comparison.comparison import Comparison
-from queryveil.comparison.judged import Ground, Judged, Standing
+from queryveil.comparison.judged import ComparisonInput, Judged, Standing
 from queryveil.comparison.plan import Plan, Run
 from queryveil.guarantees import Guarantee, KmAnonymity, NoPromise
 from queryveil.testing import tiny_log
@@ -77,4 +77,4 @@ def side_by_side(*runs: Judged, limit: float = 0.05, exposure: str = "known_term
         standing="promises nothing",
         attacks=Attacks(attempts=(Attempt(after=known(900), before=None),)),
     )
-    return Comparison.of(runs, original=original, plan=plan, ground=Ground(log=tiny_log()))
+    return Comparison.of(runs, original=original, plan=plan, inputs=ComparisonInput(log=tiny_log()))

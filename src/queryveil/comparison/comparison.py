@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from queryveil.attacks import Exposure, attackers
-from queryveil.comparison.judged import Ground, Judged
+from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.methods import command
 from queryveil.comparison.plan import Plan
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.html_tables import percent, table
-from queryveil.pairing import pseudonymised
+from queryveil.pairing import ESTIMATED, pseudonymised
 from queryveil.utility.score import Score
 
 
@@ -46,8 +46,8 @@ def check_exposure(name: str) -> None:
 def exposure_in(judged: Judged, name: str) -> Exposure | None:
     """Return what an attacker found, None if it did not run.
 
-    A name without a number stands for the setting that knows most. `worst` is who finds the largest share of people
-    among those who beat blind guessing, or among all if nobody does; but for the attacker who adds users.
+    A name without a number stands for the setting that knows most. `worst` is the attacker with the largest share of
+    people found (sybil excluded), among those above chance if there are any.
     """
     found = [one for one in judged.exposures if one.n_targets]
     if name == WORST:
@@ -149,7 +149,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All runs by one exposure and one utility; the picked one keeps its promise, is under the limit and keeps most.
+    """Runs compared by one exposure and one utility.
+
+    The picked run has the highest utility of those whose promise holds and whose exposure is under the limit.
 
     Parameters
     ----------
@@ -171,7 +173,7 @@ class Comparison:
     left_out: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, ground: Ground) -> "Comparison":
+    def of(cls, found: Sequence[Judged], *, original: Judged, plan: Plan, inputs: ComparisonInput) -> "Comparison":
         """Put results side by side as the plan asks."""
         return cls(
             rows=tuple(Row(judged=judged) for judged in found),
@@ -179,8 +181,8 @@ class Comparison:
             exposure=plan.exposure,
             utility=plan.utility,
             limit=plan.limit,
-            n_users=ground.log.n_users,
-            n_public=0 if ground.public is None else ground.public.n_users,
+            n_users=inputs.log.n_users,
+            n_public=0 if inputs.public is None else inputs.public.n_users,
         ).by()
 
     def by(
@@ -238,7 +240,7 @@ class Comparison:
         )
 
     def cautions(self) -> tuple[str, ...]:
-        """Say who else beats blind guessing and finds more than the limit in the run that was picked.
+        """Return warnings about attackers that beat chance and exceed the limit in the picked run.
 
         These are the worst for people, who adds users, and of the rest (rows, hashed terms) the one who finds most.
         """
@@ -268,7 +270,7 @@ class Comparison:
             if row.missing:
                 reasons.setdefault(row.missing, []).append(row.name)
             elif row.judged.attacks is not None and not row.judged.attacks.exact:
-                reasons.setdefault("who is who was estimated, since ids do not tell it", []).append(row.name)
+                reasons.setdefault(ESTIMATED, []).append(row.name)
         return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
 
     def to_dict(self) -> dict[str, object]:

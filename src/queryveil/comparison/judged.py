@@ -31,8 +31,8 @@ _SPLIT_SEED = 2006
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Ground:
-    """What all runs of a comparison share: the log that is released, and what `compare` was given beside it."""
+class ComparisonInput:
+    """The log and the other inputs that all runs of a comparison share."""
 
     log: QueryLog
     public: QueryLog | None = None
@@ -55,7 +55,7 @@ class Ground:
         text = msgspec.json.encode([self.fingerprint, what, __version__])
         return hashlib.sha256(text).hexdigest()[:32]
 
-    def with_holdout(self, share: float) -> "Ground":
+    def with_holdout(self, share: float) -> "ComparisonInput":
         """Leave a share of the users out to stand for the public, unless there is a public log."""
         log, public = self.log, self.public
         if public is None and share > 0:
@@ -67,7 +67,7 @@ class Ground:
 
     def __repr__(self) -> str:
         # Privacy: numbers only.
-        return f"Ground(log={self.log!r}, public={self.public!r}, n_people={len(self.people)})"
+        return f"ComparisonInput(log={self.log!r}, public={self.public!r}, n_people={len(self.people)})"
 
 
 def split(log: QueryLog, *, share: float, seed: int) -> tuple[QueryLog, QueryLog]:
@@ -123,71 +123,71 @@ def name_of(run: Run | None) -> str:
     return ORIGINAL if run is None else run.name
 
 
-def judge(run: Run | None, ground: Ground) -> Judged:
+def judge(run: Run | None, inputs: ComparisonInput) -> Judged:
     """Do a run; what goes wrong becomes a part of the result, since other runs go on."""
     found: dict[str, Any] = {"standing": "failed"}
     seconds: dict[str, float] = {}
     try:
         if run is None:
             with _timed("attack", seconds):
-                found["attacks"] = _attack(Pair.pseudonymised(ground.log), ground, remake=pseudonymised)
+                found["attacks"] = _attack(Pair.pseudonymised(inputs.log), inputs, remake=pseudonymised)
                 found["standing"] = "promises nothing"
         else:
-            _judge(run, ground, found, seconds)
+            _judge(run, inputs, found, seconds)
     except KeyboardInterrupt:
         raise
     except (QueryveilError, MemoryError) as error:
         found["failed"] = str(error) or "not enough memory"
     except BaseException as error:  # a panic of Polars is no Exception
         found["failed"] = fault_in_words(error)
-    return Judged(run=run, fingerprint=ground.fingerprint_of(run), seconds=seconds, **found)
+    return Judged(run=run, fingerprint=inputs.fingerprint_of(run), seconds=seconds, **found)
 
 
-def _judge(run: Run, ground: Ground, found: dict[str, Any], seconds: dict[str, float]) -> None:
-    method = build_method(run.method, run.settings, values=ground.values, seed=ground.seed)
+def _judge(run: Run, inputs: ComparisonInput, found: dict[str, Any], seconds: dict[str, float]) -> None:
+    method = build_method(run.method, run.settings, values=inputs.values, seed=inputs.seed)
     membership: pl.DataFrame | None = None
     with _timed("anonymize", seconds):
         if isinstance(method, Plink):
-            grouping = method.group(ground.log)
+            grouping = method.group(inputs.log)
             release, membership = grouping.release, grouping.membership
         else:
-            release = method.anonymize(ground.log)
+            release = method.anonymize(inputs.log)
     found |= {"promise": release.promise, "counts": release.manifest.counts, "standing": "not judged"}
     key = key_of(method)
     with _timed("verify", seconds):
-        found |= _verdict(release, ground, key=key)
+        found |= _verdict(release, inputs, key=key)
     with _timed("pair", seconds):
         progress.step("telling who is who")
-        pair = Pair(ground.log, release=release, key=key)
+        pair = Pair(inputs.log, release=release, key=key)
         _ = pair.identity
     with _timed("attack", seconds):
-        found["attacks"] = _attack(pair, ground, remake=method.anonymize, key=key, membership=membership)
+        found["attacks"] = _attack(pair, inputs, remake=method.anonymize, key=key, membership=membership)
     with _timed("measure", seconds):
         progress.step("measuring")
-        measures = measuring.run(pair, values=ground.values, membership=membership)
+        measures = measuring.run(pair, values=inputs.values, membership=membership)
         # What is no number has no place in a picture, nor in JSON.
         found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
 
 
 def _attack(
     pair: Pair,
-    ground: Ground,
+    inputs: ComparisonInput,
     *,
     remake: Callable[[QueryLog], Release],
     key: bytes | None = None,
     membership: pl.DataFrame | None = None,
 ) -> Attacks:
-    auxiliary = AuxiliaryData(public=ground.public, people=ground.people, remake=remake, key=key, membership=membership)
+    auxiliary = AuxiliaryData(public=inputs.public, people=inputs.people, remake=remake, key=key, membership=membership)
     # The same people are looked for in every release; who they are is nobody's secret.
-    crowd = suite.attackers(pair.release, n_targets=ground.n_targets, seed=ground.seed or 0)
+    crowd = suite.attackers(pair.release, n_targets=inputs.n_targets, seed=inputs.seed or 0)
     return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)
 
 
-def _verdict(release: Release, ground: Ground, *, key: bytes | None) -> dict[str, str]:
+def _verdict(release: Release, inputs: ComparisonInput, *, key: bytes | None) -> dict[str, str]:
     progress.step("verifying")
     try:
         # Queries that changed hands are judged beside the original alone.
-        verdict = verify(release, original=ground.log if release.promise.needs_original else None, key=key)
+        verdict = verify(release, original=inputs.log if release.promise.needs_original else None, key=key)
     except NothingPromised as error:
         return {"standing": "promises nothing", "verdict": str(error)}
     return {"standing": "holds" if verdict.holds else "broken", "verdict": verdict.in_words()}

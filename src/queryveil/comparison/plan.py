@@ -112,8 +112,8 @@ def default_plan() -> Plan:
     >>> len(default_plan().runs)
     17
     """
-    there = [name for name in _DEFAULT if name != "dp" or has_extra()]
-    return Plan(runs=tuple(run for name in there for run in _default_runs(name)))
+    available = [name for name in _DEFAULT if name != "dp" or has_extra()]
+    return Plan(runs=tuple(run for name in available for run in _default_runs(name)))
 
 
 def left_out() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.attacks import Person
 from queryveil.comparison.comparison import Comparison, check_exposure, label
-from queryveil.comparison.judged import Ground, Judged, judge, name_of
+from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
 from queryveil.comparison.page import render_html
 from queryveil.comparison.plan import ORIGINAL, Plan, Run, default_plan, left_out, plan_of, read_plan
 from queryveil.data import QueryLog
@@ -136,12 +136,12 @@ def compare(
     home = None if folder is None else Folder.at(folder)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     progress.step("parting the users")
-    ground = Ground(log=whole, public=public, people=people, values=values, n_targets=n_targets, seed=seed)
-    ground = ground.with_holdout(wanted.holdout)
-    if ground.log.n_users == 0:
+    inputs = ComparisonInput(log=whole, public=public, people=people, values=values, n_targets=n_targets, seed=seed)
+    inputs = inputs.with_holdout(wanted.holdout)
+    if inputs.log.n_users == 0:
         raise BadInput("there is nobody to compare methods on; give a log with users, or a smaller holdout")
-    original, *found = judge_all([None, *wanted.runs], ground, home=home, jobs=jobs, again=again)
-    comparison = Comparison.of(found, original=original, plan=wanted, ground=ground)
+    original, *found = judge_all([None, *wanted.runs], inputs, home=home, jobs=jobs, again=again)
+    comparison = Comparison.of(found, original=original, plan=wanted, inputs=inputs)
     if plan is None:
         comparison = replace(comparison, left_out=left_out())
     if home is not None:
@@ -150,31 +150,36 @@ def compare(
 
 
 def judge_all(
-    runs: Sequence[Run | None], ground: Ground, *, home: Folder | None = None, jobs: int = 1, again: bool = False
+    runs: Sequence[Run | None],
+    inputs: ComparisonInput,
+    *,
+    home: Folder | None = None,
+    jobs: int = 1,
+    again: bool = False,
 ) -> list[Judged]:
     """Return the result of each run, in their order; those that a folder has are read from there."""
     results: dict[str, Judged] = {}
     if home is not None and not again:
-        kept = (home.result_of(run, fingerprint=ground.fingerprint_of(run)) for run in runs)
+        kept = (home.result_of(run, fingerprint=inputs.fingerprint_of(run)) for run in runs)
         results = {judged.name: judged for judged in kept if judged is not None}
     missing = [run for run in runs if name_of(run) not in results]
     # The first run of each method comes first: two at a time would both compile what one can read from the other.
     methods = ["" if run is None else run.method for run in missing]
     missing = [missing[i] for i in sorted(range(len(missing)), key=lambda i: methods[:i].count(methods[i]))]
 
-    def told(judged: Judged) -> None:
+    def on_result(judged: Judged) -> None:
         results[judged.name] = judged
         if home is not None:
             home.keep(judged)
 
     if min(jobs, len(missing)) > 1:
-        judge_in_processes(missing, ground, jobs=jobs, told=told)
+        judge_in_processes(missing, inputs, jobs=jobs, on_result=on_result)
     else:
-        _judge_here(missing, ground, told)
+        _judge_here(missing, inputs, on_result)
     return [results[name_of(run)] for run in runs]
 
 
-def _judge_here(runs: Sequence[Run | None], ground: Ground, told: Callable[[Judged], None]) -> None:
+def _judge_here(runs: Sequence[Run | None], inputs: ComparisonInput, on_result: Callable[[Judged], None]) -> None:
     outside = copy_context()
     for i, run in enumerate(runs):
 
@@ -184,8 +189,8 @@ def _judge_here(runs: Sequence[Run | None], ground: Ground, told: Callable[[Judg
 
         tell("starting", 0.0)
         with progress.watch(tell):
-            judged = judge(run, ground)
-        told(judged)
+            judged = judge(run, inputs)
+        on_result(judged)
 
 
 def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
@@ -205,33 +210,33 @@ _DIED = "its process was ended by the system, perhaps for want of memory; try --
 
 
 class Worker:
-    """A process that does one run after another; what it tells are figures, as JSON."""
+    """A process that does one run after another, and sends the results as JSON."""
 
-    def __init__(self, ground: Ground, *, n_threads: int) -> None:
+    def __init__(self, inputs: ComparisonInput, *, n_threads: int) -> None:
         # A fork of a process that has threads may hang.
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.run: Run | None = None
         self.is_ready = False
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _few_threads(n_threads), _deaf_to_interrupts():
+        with _few_threads(n_threads), _ignore_interrupts():
             self._process.start()
         theirs.close()
         # Not as an argument: starting would wait for ever for a process that dies before it has read a long one.
-        self._say(ground)
+        self._send(inputs)
 
     def begin(self, run: Run | None) -> None:
         """Give it a run to do."""
         self.run = run
-        self._say(run)
+        self._send(run)
 
-    def _say(self, what: Ground | Run | None) -> None:
-        # To one that has died nothing can be said; it is found out when it is listened to.
+    def _send(self, what: ComparisonInput | Run | None) -> None:
+        # That a process has died shows when its result is received.
         with suppress(OSError):
             self.pipe.send(what)
 
     def could_not_start(self) -> bool:
-        """Whether it ended by itself before it said anything."""
+        """Whether it ended by itself before it sent anything."""
         self._process.join(_PATIENCE_SECONDS)
         return not self.is_ready and (self._process.exitcode or 0) > 0
 
@@ -245,12 +250,12 @@ class Worker:
 
 
 def judge_in_processes(
-    runs: Sequence[Run | None], ground: Ground, *, jobs: int, told: Callable[[Judged], None]
+    runs: Sequence[Run | None], inputs: ComparisonInput, *, jobs: int, on_result: Callable[[Judged], None]
 ) -> None:
-    """Do the runs; each result is `told` as soon as it is there. A process that dies costs its own run only."""
+    """Do the runs; `on_result` is called with each result as it arrives. If a process dies, only its run fails."""
     waiting, n_all = list(runs), len(runs)
     n_threads = max(1, (os.cpu_count() or 1) // jobs)
-    at_work = [Worker(ground, n_threads=n_threads) for _ in range(min(jobs, n_all))]
+    at_work = [Worker(inputs, n_threads=n_threads) for _ in range(min(jobs, n_all))]
     try:
         for worker in at_work:
             worker.begin(waiting.pop(0))
@@ -259,15 +264,15 @@ def judge_in_processes(
             progress.step(f"{n_done} of {n_all}: {', '.join(name_of(each.run) for each in at_work)}", n_done / n_all)
             for pipe in connection.wait([worker.pipe for worker in at_work]):
                 worker = next(each for each in at_work if each.pipe is pipe)
-                judged = _heard(worker, ground, jobs=jobs)
+                judged = _receive(worker, inputs, jobs=jobs)
                 if judged is None:
                     continue
-                told(judged)
+                on_result(judged)
                 if judged.failed == _DIED or not waiting:
                     at_work.remove(worker)
                     worker.end()
                 if judged.failed == _DIED and waiting:
-                    worker = Worker(ground, n_threads=n_threads)
+                    worker = Worker(inputs, n_threads=n_threads)
                     at_work.append(worker)
                 if waiting:
                     worker.begin(waiting.pop(0))
@@ -276,38 +281,38 @@ def judge_in_processes(
             worker.end()
 
 
-def _heard(worker: Worker, ground: Ground, *, jobs: int) -> Judged | None:
-    """Take what a worker says: its result, or None if it only says that it is there."""
+def _receive(worker: Worker, inputs: ComparisonInput, *, jobs: int) -> Judged | None:
+    """Return the result that a worker sends, None if it only reports that it is ready."""
     try:
-        said: bytes = worker.pipe.recv()
+        sent: bytes = worker.pipe.recv()
     except (EOFError, OSError):
         if worker.could_not_start():
             raise BadParameter(
                 "jobs", jobs, allowed="1 in a script that does its work outside of `if __name__ == '__main__':`"
             ) from None
-        fingerprint = ground.fingerprint_of(worker.run)
+        fingerprint = inputs.fingerprint_of(worker.run)
         return Judged(run=worker.run, fingerprint=fingerprint, standing="failed", failed=_DIED)
-    if said == _READY:
+    if sent == _READY:
         worker.is_ready = True
         return None
-    return msgspec.json.decode(said, type=Judged)
+    return msgspec.json.decode(sent, type=Judged)
 
 
 def _serve(pipe: connection.Connection) -> None:
     progress.leave_telling_to_parent()
     pipe.send(_READY)
     try:
-        ground: Ground = pipe.recv()
+        inputs: ComparisonInput = pipe.recv()
         while True:
             run: Run | None = pipe.recv()
-            pipe.send(msgspec.json.encode(judge(run, ground)))
+            pipe.send(msgspec.json.encode(judge(run, inputs)))
     except (EOFError, OSError):
-        # Whoever asked has gone.
+        # The parent process has ended.
         return
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Let a process that starts in the block ignore Ctrl-C from its first moment on.
 
     It reaches all processes of a terminal, and the first one ends the others.
