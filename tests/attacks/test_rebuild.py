@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
-from tests.support.plain_rebuilding import plain_rebuild
+from tests.support.plain_rebuilding import plain_match_of_logs, plain_rebuild
 
 from queryveil.attacks.rebuild import Choice, Rebuild1, Rebuild2, Rebuild3, Rebuild4, Rebuilding, rebuilt
-from queryveil.attacks.swapped import EncodedLog, Truth, match
+from queryveil.attacks.swapped import EncodedLog, Truth
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.rng import generator
@@ -58,13 +58,13 @@ def test_the_example_of_the_paper_can_fail_and_succeed() -> None:
         ]
     )
     encoded = EncodedLog.of(released, category=np.full(4, CATEGORIES.index("Sports"), np.int8))
-    assert match(released, other=original) == 0
+    assert plain_match_of_logs(released, original) == 0
     outcomes = {}
     for seed in range(200):
         guess = Rebuild1(k=4, seed=seed).guess(encoded)
         assert len(guess) == 1
         log = encoded.log_of(guess)
-        outcomes[log.frame.row(0)] = match(log, other=original)
+        outcomes[log.frame.row(0)] = plain_match_of_logs(log, original)
     assert outcomes["B", "european soccer barcelona players"] == 0
     assert outcomes["B", "monza formula1 tickets"] == 1
     assert len(outcomes) == 16

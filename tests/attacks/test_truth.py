@@ -5,10 +5,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.examples import examples
-from tests.support.plain_rebuilding import plain_chance, plain_match
+from tests.support.plain_rebuilding import plain_chance, plain_match, plain_match_of_logs
 
 from queryveil.attacks.rebuild import as_released
-from queryveil.attacks.swapped import EncodedLog, Guess, Truth, match
+from queryveil.attacks.swapped import EncodedLog, Guess, Truth
 from queryveil.data import QueryLog
 from queryveil.text.classifier import CATEGORIES
 
@@ -31,6 +31,10 @@ def all_rows(order: list[int], *, queries: list[int]) -> Guess:
     return Guess(
         user_row=np.array(order, np.int64), query_row=np.array(queries, np.int64), k_now=np.zeros(17, np.int64)
     )
+
+
+def n_hit(rows: list[tuple[str, str]], *, original: list[tuple[str, str]]) -> int:
+    return Truth.of(log_of_rows(original), released=encode_rows(rows)).n_hit()
 
 
 def test_the_attacker_has_the_same_classifier() -> None:
@@ -67,6 +71,25 @@ def test_reading_a_release_as_it_is_finds_what_was_not_swapped() -> None:
     assert swapped.n_found == 0
 
 
+def test_the_order_of_rows_does_not_matter() -> None:
+    rows = [("a", "hockey"), ("b", "opera"), ("c", "hockey")]
+    assert n_hit(rows, original=rows[::-1]) == 3
+
+
+def test_a_row_counts_as_often_as_both_logs_have_it() -> None:
+    twice, thrice = [("a", "hockey")] * 2, [("a", "hockey")] * 3
+    assert n_hit(twice, original=thrice) == n_hit(thrice, original=twice) == 2
+
+
+def test_case_and_blanks_of_queries_make_no_difference_and_users_are_not_folded() -> None:
+    original = log_of_rows([("a", " Soccer  CUP"), ("A", "hockey")])
+    assert Truth.of(original, released=encode_rows([("a", "soccer cup"), ("a", "hockey")])).n_hit() == 1
+
+
+def test_an_empty_log_matches_nothing() -> None:
+    assert n_hit([], original=[("a", "hockey")]) == n_hit([("a", "hockey")], original=[]) == n_hit([], original=[]) == 0
+
+
 @examples(40)
 @given(original=ROWS, released=ROWS, data=st.data())
 def test_hits_are_what_the_matcher_counts(
@@ -77,7 +100,7 @@ def test_hits_are_what_the_matcher_counts(
     rows = list(range(len(released)))
     guess = all_rows(data.draw(st.permutations(rows)), queries=data.draw(st.permutations(rows)))
     guessed = encoded.log_of(guess) if released else log_of_rows([])
-    assert truth.n_hit(guess) == match(guessed, other=log_of_rows(original))
+    assert truth.n_hit(guess) == plain_match_of_logs(guessed, log_of_rows(original))
     assert truth.n_hit() == plain_match(released, original)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from math import ceil, exp
 from typing import TypeAlias
 
+from queryveil.data import QueryLog
+
 Row: TypeAlias = tuple[str, str, int]
 """A user, a query and a category."""
 Pair: TypeAlias = tuple[str, str]
@@ -57,6 +59,17 @@ def plain_match(one: Iterable[Pair], two: Iterable[Pair]) -> int:
     1
     """
     return (Counter(one) & Counter(two)).total()
+
+
+def plain_match_of_logs(one: QueryLog, two: QueryLog) -> int:
+    """Count the rows that both logs have, queries being the same in any case and with any blanks.
+
+    >>> log = QueryLog.from_frame({"user": ["a", "a"], "query": ["Red  wine", "tea"]})
+    >>> plain_match_of_logs(log, QueryLog.from_frame({"user": ["a", "b"], "query": ["red wine", "tea"]}))
+    1
+    """
+    logs = (each.frame.select("user", "query").iter_rows() for each in (one, two))
+    return plain_match(*([(user, " ".join(query.lower().split())) for user, query in rows] for rows in logs))
 
 
 def plain_chance(rows: Sequence[Row], original: Sequence[Pair]) -> int:

@@ -19,24 +19,6 @@ N_POOLS = len(CATEGORIES) + 1
 """A pool for each category, and one for queries without."""
 
 
-def match(log: QueryLog, *, other: QueryLog) -> int:
-    """Return the number of rows of one log that the other has too: the same user with the same query.
-
-    A row counts as often as both logs have it. Queries are the same in any case and with any blanks; users must go by
-    the same ids in both. Times, ranks and URLs do not matter.
-
-    >>> one = QueryLog.from_frame({"user": ["u1", "u1", "u2"], "query": ["red wine", "Red  Wine", "jaguar"]})
-    >>> two = QueryLog.from_frame({"user": ["u1", "u2", "u2"], "query": ["red wine", "jaguar", "jaguar"]})
-    >>> match(one, other=two)
-    2
-    """
-    rows = (each.frame.select("user", query=normalise(each.frame["query"])) for each in (log, other))
-    one, two = (each.group_by("user", "query").agg(n=pl.len().cast(pl.Int64)) for each in rows)
-    both = one.join(two, on=["user", "query"])
-    # Paper: section 3.3.3, identical logs appearing in the two input streams.
-    return int(both.select(pl.min_horizontal("n", "n_right").sum()).item())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Guess:
     """Rows of the release: the user of `user_row[i]` asked the query of `query_row[i]`; and the last k of each pool."""
@@ -135,8 +117,8 @@ class Truth:
         texts = normalise(queries if cleaned else remove_identifiers(queries).queries)
         rows = pl.DataFrame({"user": original.frame["user"], "text": texts}).filter(pl.col("text") != "")
         user, text = _codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts)
-        there = (user < len(released.users)) & (text < len(released.texts))
-        pairs, counts = np.unique(_pair(user[there], text[there], released=released), return_counts=True)
+        is_released = (user < len(released.users)) & (text < len(released.texts))
+        pairs, counts = np.unique(_pair(user[is_released], text[is_released], released=released), return_counts=True)
         return cls(released=released, user=user, text=text, pairs=pairs, counts=counts)
 
     @property
@@ -166,7 +148,11 @@ class Truth:
         return int(self.hits_by_user().max(axis=0, initial=0).sum())
 
     def n_hit(self, guess: Guess | None = None) -> int:
-        """Return the number of rows of a guess that are true, as `match` counts them; None is the release as it is."""
+        """Return the number of rows of a guess, or of the release as it is, that the original has too.
+
+        A row counts as often as both have it: the same user with the same query, in any case and with any blanks.
+        """
+        # Paper: section 3.3.3, identical logs appearing in the two input streams.
         user, text = self.released.user, self.released.text
         if guess is not None:
             user, text = user[guess.user_row], text[guess.query_row]
