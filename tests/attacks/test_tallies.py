@@ -97,12 +97,11 @@ def test_who_is_in_the_log_shows_in_exact_counts_and_not_in_few_noisy_ones(made:
     assert Membership(seed=1).attack(noisy, auxiliary=auxiliary).share < 0.04
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-def test_counts_that_are_all_doubled_tell_as_much(made: QueryLog, weighted: bool) -> None:
+def test_counts_that_are_all_doubled_tell_as_much(made: QueryLog) -> None:
     log, public = halves(made)
     counts = counted(log)
     found = [
-        Membership(seed=1, weighted=weighted).attack(
+        Membership(seed=1).attack(
             Pair(log, release=released_tallies({query: times * n for query, n in counts.items()})),
             auxiliary=AuxiliaryData(public=public),
         )

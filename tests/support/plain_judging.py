@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from math import log
+from math import log, sqrt
 
 
 def plain_membership(own: Set[int], *, population: Sequence[float], released: Sequence[float]) -> float:
-    """Sum |x - pop| - |x - released| over all terms.
+    """Sum (released - pop) / their mean over the person's terms, and divide by the square root of how many these are.
 
-    >>> plain_membership({0}, population=[0.25, 0.5], released=[0.5, 0.25])
-    0.5
+    >>> plain_membership({0}, population=[0.25, 0.5], released=[0.75, 0.25])
+    1.0
     """
-    return sum(
-        abs((t in own) - pop) - abs((t in own) - there)
-        for t, (pop, there) in enumerate(zip(population, released, strict=True))
-    )
+    differing = [(population[t], released[t]) for t in own if population[t] != released[t]]
+    return sum((there - pop) / ((pop + there) / 2) for pop, there in differing) / sqrt(len(own))
 
 
 def plain_likeness(

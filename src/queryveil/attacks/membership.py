@@ -17,20 +17,17 @@ from queryveil.rng import generator
 from queryveil.text.histories import Histories
 
 
-def gains(population: Floats, *, released: Floats, weighted: bool) -> Floats:
-    """Return the gain of each term for somebody who has it: released - pop, if weighted divided by the mean of both."""
+def gains(population: Floats, *, released: Floats) -> Floats:
+    """Return the gain of each term for somebody who has it: released - pop, divided by the mean of both."""
     # Differs: Homer et al. have frequencies near a half, all of which vary alike; most terms are rare.
     pooled = (population + released) / 2
-    return np.asarray((released - population) / np.where(weighted & (pooled > 0), pooled, 1.0), np.float64)
+    return np.asarray((released - population) / np.where(pooled > 0, pooled, 1.0), np.float64)
 
 
-def statistic(histories: Histories, *, users: Int64s, gain: Floats, weighted: bool) -> Floats:
-    """Return the sum over all terms of |x - pop| - |x - released| for some users, from each term's gain."""
+def statistic(histories: Histories, *, users: Int64s, gain: Floats) -> Floats:
+    """Return the sum of the gains of each user's terms, divided by the square root of their number."""
     own = np.bincount(histories.entry_user, weights=gain[histories.terms], minlength=histories.n_users)[users]
-    if weighted:
-        return np.asarray(own / np.sqrt(np.maximum(1, histories.user_terms.lengths[users])), np.float64)
-    # Shares lie between 0 and 1: a term that is not the user's own adds pop - released, and one that is the opposite.
-    return np.asarray(2 * own - gain.sum(), np.float64)
+    return np.asarray(own / np.sqrt(np.maximum(1, histories.user_terms.lengths[users])), np.float64)
 
 
 def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> Floats:
@@ -118,7 +115,7 @@ class Likeness:
 
 
 FALSE_POSITIVES = 0.01
-"""So many of those who are not in the log may be taken for members."""
+"""Allowed false positive rate."""
 LEAST_NON_MEMBERS, MOST_NON_MEMBERS = 100, 3000
 """One in a hundred cannot be told from fewer, and more take time."""
 
@@ -127,29 +124,22 @@ LEAST_NON_MEMBERS, MOST_NON_MEMBERS = 100, 3000
 class Membership(Seeker):
     """Know the whole history of a person and how common each term is, and tell whether the person is in the release.
 
-    Where rows are one person's, in logs and transactions, the statistic is how much likelier the candidate most like
-    the person is this person than anybody else: what both have counts the more the rarer it is, what only one has
-    counts against it: little for the candidate where rows were added or change hands, and for the person only as far as
-    the release still has it of others.
-    Of groups and noisy counts, and of everything if not `by_candidate`, only frequencies are looked at: the sum over
-    all terms of |x - pop| - |x - released|. x is 1 for the person's own terms and 0 for others, `released` is the share
-    of the release's users, bags or members that have a term; of noisy counts of queries its part of all counts, scaled
-    so that the released terms are as common in all as in the public log. If `weighted`, a term counts by how many times
-    as common it is, and the sum is divided by the square root of the number of own terms.
+    Where rows are one person's, in logs and transactions, the statistic is the likelihood ratio that the most similar
+    candidate is this person: shared terms count by their rarity, terms of only one of the two count against it (those
+    of the candidate less if rows were added or change hands, those of the person by how often the release keeps them).
+    Of groups and noisy counts only frequencies are compared: the sum of (released - pop) / their mean over the person's
+    terms, divided by the square root of the number of terms. `released` is the share of the members that have a term;
+    of noisy counts of queries its part of all counts, scaled so that the released terms are as common in all as in the
+    public log.
     One half of the public log's users, drawn at random, gives `pop`; up to 3,000 of the other half are known not to be
     in the release, and the threshold is such that 1 in 100 of these is above it. Targets are people of the original;
     found are those above.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
-    - `by_candidate`: whether persons are compared with candidates, where there are any.
-    - `weighted`: whether the frequencies of terms are compared by their ratios.
     """
 
     name = "membership"
     knows = "all terms of a person, and how common they are"
-
-    by_candidate: bool = True
-    weighted: bool = True
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         yield from _scoring.unreadable(pair)
@@ -166,7 +156,7 @@ class Membership(Seeker):
         known, others = np.split(rng.permutation(public.n_users), [public.n_users // 2])
         targets = _scoring.draw_targets(np.arange(pair.n_users), n_targets=self.n_targets, rng=rng)
         outside = others[:MOST_NON_MEMBERS]
-        if self.by_candidate and not any(_scoring.no_people(pair)):
+        if not any(_scoring.no_people(pair)):
             generalisations = None if pair.ancestors is None else pair.ancestors.items_for(vocabulary)
             items = _scoring.as_items(public.terms_of(known), generalisations=generalisations)
             n_holders = np.bincount(items.values, minlength=len(vocabulary))
@@ -179,9 +169,9 @@ class Membership(Seeker):
             n_holders = np.bincount(public.terms_of(known).values, minlength=len(vocabulary))
             population = np.asarray(n_holders / max(1, len(known)), np.float64)
             released = released_share(pair, vocabulary=vocabulary, population=population)
-            gain = gains(population, released=released, weighted=self.weighted)
-            of_outside = statistic(public, users=outside, gain=gain, weighted=self.weighted)
-            of_targets = statistic(pair.before, users=targets, gain=gain, weighted=self.weighted)
+            gain = gains(population, released=released)
+            of_outside = statistic(public, users=outside, gain=gain)
+            of_targets = statistic(pair.before, users=targets, gain=gain)
         # Members and others in equal numbers: whoever names the surest of both names some who are not in the release.
         n_each = min(len(of_targets), len(of_outside))
         both = np.concatenate([of_targets[:n_each], of_outside[:n_each]])
