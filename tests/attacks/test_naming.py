@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_alone, plain_confidence, plain_likeliest, plain_named
 
-from queryveil.attacks._scoring import BY_ACCIDENT, holders_of_all, name_candidates, name_likeliest_candidates
+from queryveil.attacks._scoring import BY_ACCIDENT, guess_candidates, guess_likeliest_candidates, holders_of_all
 from queryveil.attacks.known_terms import alone_with_few
 from queryveil.data.rows import Rows
 
@@ -35,9 +35,9 @@ def test_who_is_named_is_whom_the_plain_one_names(
     candidates: list[set[str]], known: list[set[str]], eccentricity: float
 ) -> None:
     things, holders = compressed([numbers(each) for each in known]), holders_of(candidates)
-    named = name_candidates(things, holders=holders, n_candidates=len(candidates), eccentricity=eccentricity)
+    guesses = guess_candidates(things, holders=holders, n_candidates=len(candidates), eccentricity=eccentricity)
     plain = [plain_named(sorted(each), candidates, eccentricity=eccentricity) for each in known]
-    assert named.candidate.tolist() == [-1 if number is None else number for number in plain]
+    assert guesses.candidate.tolist() == [-1 if number is None else number for number in plain]
 
 
 @given(
@@ -51,12 +51,12 @@ def test_the_likeliest_are_those_of_the_plain_one_and_each_of_equals_is_drawn(
     pairs = zip(holders.row_of_entry.tolist(), holders.values.tolist(), strict=True)
     counts = np.array([candidates[holder].count(LETTERS[letter]) for letter, holder in pairs], np.int64)
     things = compressed([[LETTERS.index(letter) for letter in known]] * 200)
-    named = name_likeliest_candidates(
+    guesses = guess_likeliest_candidates(
         things, holders=holders, n_candidates=len(candidates), counts=counts, rng=np.random.default_rng(1)
     )
     plain = plain_likeliest(known, candidates, by_accident=BY_ACCIDENT)
-    assert set(named.candidate.tolist()) == set(plain or [-1])
-    assert named.confidence.tolist() == pytest.approx(
+    assert set(guesses.candidate.tolist()) == set(plain or [-1])
+    assert guesses.confidence.tolist() == pytest.approx(
         [plain_confidence(known, candidates, by_accident=BY_ACCIDENT)] * 200
     )
 

@@ -15,7 +15,7 @@ from tests.support.plain_rebuilding import plain_chance, plain_nearest
 from queryveil.attacks import AuxiliaryData
 from queryveil.attacks._scoring import BY_ACCIDENT
 from queryveil.attacks.rebuild import ActiveId
-from queryveil.attacks.repeats import Repeats, name_nearest, ordered, targets_of
+from queryveil.attacks.repeats import Repeats, guess_nearest, ordered, targets_of
 from queryveil.attacks.swapped import Truth, truth_of
 from queryveil.data import QueryLog
 from queryveil.data.rows import Rows
@@ -100,15 +100,15 @@ def test_the_likeliest_is_that_of_the_plain_one(rows: list[tuple[str, str, int]]
     for code, text in enumerate(encoded.texts):
         places = np.flatnonzero(encoded.text[order.row] == code)
         releases = Rows(np.array([0, len(places)]), places)
-        named, confidence = name_nearest(releases, order, pair.n_candidates, float(k), farthest=1000)
+        guessed, confidence = guess_nearest(releases, order, pair.n_candidates, float(k), farthest=1000)
         plain = plain_nearest(
             [(user, other, 0) for user, other, _ in rows], [row[2] for row in rows], text, k=k, by_accident=BY_ACCIDENT
         )
         if not plain:
-            assert named.tolist() == [-1]
+            assert guessed.tolist() == [-1]
             continue
         assert confidence[0] == pytest.approx(max(plain.values()))
-        assert plain[pair.candidates[int(named[0])]] == pytest.approx(max(plain.values()))
+        assert plain[pair.candidates[int(guessed[0])]] == pytest.approx(max(plain.values()))
 
 
 def test_targets_asked_a_text_alone_and_five_times() -> None:

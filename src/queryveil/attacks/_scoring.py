@@ -21,12 +21,12 @@ from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode, tokenize
 
 BY_ACCIDENT = 0.1
-"""So many of the things known of a person are taken to be wrong, or no longer in the release."""
+"""Share of known facts assumed wrong or missing."""
 _NEARLY = 1e-9
 
 
-class Named(NamedTuple):
-    """The candidate that is named for each target, -1 for none, and how sure the attacker is of it."""
+class Guesses(NamedTuple):
+    """The candidate guessed for each target, -1 for none, and how sure the attacker is of it."""
 
     candidate: Int64s
     confidence: Floats
@@ -46,9 +46,9 @@ def add_up(things: Int64s, holders: Rows[np.int32], weight: Floats, score: Float
 
 
 @njit(cache=True, nogil=True)
-def name_best(
+def guess_best(
     known: Rows[np.int64], holders: Rows[np.int32], weight: Floats, n_candidates: int, eccentricity: float
-) -> Named:
+) -> Guesses:
     """Return the candidate with the highest score for each target, -1 where the second is too near, and how far it is.
 
     A candidate's score is the sum of the weights of the known things it holds. The best must lie above the second by
@@ -57,7 +57,7 @@ def name_best(
     n_targets = len(known.ptr) - 1
     score = np.zeros(n_candidates)
     touched = np.empty(n_candidates, np.int32)
-    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
+    guessed, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     for target in range(n_targets):
         things = known.values[known.ptr[target] : known.ptr[target + 1]]
         n_touched = add_up(things, holders, weight, score, touched)
@@ -74,15 +74,15 @@ def name_best(
         mean = total / max(1, n_candidates)
         deviation = sqrt(max(0.0, squares / max(1, n_candidates) - mean * mean))
         if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
-            named[target] = first
+            guessed[target] = first
             confidence[target] = (best - second) / max(deviation, _NEARLY)
-    return Named(named, confidence)
+    return Guesses(guessed, confidence)
 
 
 @njit(cache=True, nogil=True)
-def name_likeliest(
+def guess_likeliest(
     known_ptr: Int64s, items: Rows[np.int64], holders: Rows[np.int32], odds: Floats, n_candidates: int, pick: Floats
-) -> Named:
+) -> Guesses:
     """Return the likeliest candidate for each target, -1 where nobody holds anything that is known, and how likely.
 
     A known thing may appear as any of its `items`. `odds`, beside `holders`, are above 0; those of the items of one
@@ -92,7 +92,7 @@ def name_likeliest(
     n_targets = len(known_ptr) - 1
     score, part = np.zeros(n_candidates), np.zeros(n_candidates)
     touched, partly = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
-    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
+    guessed, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     for target in range(n_targets):
         n_touched, best = 0, 0.0
         for i in range(known_ptr[target], known_ptr[target + 1]):
@@ -120,9 +120,9 @@ def name_likeliest(
                 n_best += 1
             score[candidate] = 0.0
         if n_best > 0:
-            named[target] = touched[int(pick[target] * n_best)]
+            guessed[target] = touched[int(pick[target] * n_best)]
             confidence[target] = 1 / total
-    return Named(named, confidence)
+    return Guesses(guessed, confidence)
 
 
 def no_people(pair: Pair) -> Reasons:
@@ -243,7 +243,9 @@ def holders_of_all(holders: Rows[np.int32], forms: Iterable[Int64s]) -> Int32s:
     return found
 
 
-def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float) -> Named:
+def guess_candidates(
+    known: Rows[np.int64], *, holders: Rows[np.int32], n_candidates: int, eccentricity: float
+) -> Guesses:
     """Return the candidate who best fits what is known of each target, -1 where none stands out.
 
     A thing weighs 1/log of how many have it. The best must stand out by `eccentricity` standard deviations.
@@ -251,10 +253,10 @@ def name_candidates(known: Rows[np.int64], *, holders: Rows[np.int32], n_candida
     # Paper: Narayanan and Shmatikov 2008, section 4. Differs: what one has weighs as much as what two have, since
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
-    return name_best(known, holders, weight, n_candidates, eccentricity)
+    return guess_best(known, holders, weight, n_candidates, eccentricity)
 
 
-def name_likeliest_candidates(
+def guess_likeliest_candidates(
     known: Rows[np.int64],
     *,
     holders: Rows[np.int32],
@@ -262,7 +264,7 @@ def name_likeliest_candidates(
     counts: Int64s,
     rng: np.random.Generator,
     generalisations: Rows[np.int64] | None = None,
-) -> Named:
+) -> Guesses:
     """Return the candidate who is the likeliest source of what is known of each target; ties are drawn.
 
     Known things are taken as drawn from all that the target did, so they are the likelier from a candidate the less
@@ -280,7 +282,7 @@ def name_likeliest_candidates(
         items = generalisations.take(known.values)
     own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
     odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    return name_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows))
+    return guess_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows))
 
 
 def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:

@@ -54,17 +54,17 @@ class Clock(Seeker):
         place, holder = np.divmod(cells, max(1, n_candidates))
         known = Rows(drawn.ptr, moment[len(released) :][drawn.values])
         holders = Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct))
-        named = _scoring.name_likeliest_candidates(
+        guesses = _scoring.guess_likeliest_candidates(
             known, holders=holders, n_candidates=n_candidates, counts=counts, rng=rng
         )
-        right = pair.identity.chance(named.candidate, user=targets)
+        right = pair.identity.chance(guesses.candidate, user=targets)
         n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
-        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
+        return self.people_found(right, confidence=guesses.confidence, n_by_chance=n_by_chance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockEquals(Seeker):
-    """Know a day on which a person searched, and who has the same queries, and pick one of these equals.
+    """Know a day of a person's searches and which users have exactly the same set of queries, and name one of these.
 
     Of the users who share the queries under which the person was released, named is the one with the largest share of
     rows on the known day; ties are drawn. By chance is the best guess without the day: any of the equals. Targets are
@@ -94,10 +94,10 @@ class ClockEquals(Seeker):
         n_rows = np.maximum(1, np.bincount(candidate, minlength=pair.n_candidates))
         found = by_chance = 0.0
         for target, person, on in zip(targets, people, known, strict=True):
-            those = equals.values[slice(*equals.ptr[number[target] :][:2])]
+            equal_users = equals.values[slice(*equals.ptr[number[target] :][:2])]
             n_on = np.bincount(candidate[released == on], minlength=pair.n_candidates)
-            shares = n_on[those] / n_rows[those]
-            is_person = pair.identity.chance(those, user=np.full(len(those), person))
+            shares = n_on[equal_users] / n_rows[equal_users]
+            is_person = pair.identity.chance(equal_users, user=np.full(len(equal_users), person))
             found += float(is_person[rng.choice(np.flatnonzero(shares == shares.max()))])
             by_chance += float(is_person.mean())
         return self.exposure(n_targets=len(targets), n_found=round(found), n_by_chance=by_chance)
@@ -130,6 +130,6 @@ def _no_times(pair: Pair) -> Reasons:
 
 def _moments(times: pl.Series, *, owner: Int32s, unit: timedelta) -> tuple[Int64s, Int32s]:
     """Return the truncated times of the rows that have one, as numbers, and the owners of these rows."""
-    there = times.is_not_null().to_numpy()
+    has_time = times.is_not_null().to_numpy()
     exact = times.drop_nulls().to_physical().to_numpy()
-    return exact // (unit // timedelta(microseconds=1)), owner[there]
+    return exact // (unit // timedelta(microseconds=1)), owner[has_time]

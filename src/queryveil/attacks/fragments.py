@@ -19,9 +19,9 @@ from queryveil.text.tokens import normalize
 class Fragments(Attacker):
     """Read the release, and count the distinct texts in it that one person of the original alone asked.
 
-    Whoever knows that somebody asked such a text finds this person's rows by it, or that the person is in the log; and
-    it may say itself whose it is. Texts are as the method writes them: in swap without recognised identifiers; in km
-    what is left of a query, asked by those who have it in the release. Blind guessing finds none.
+    Such a text identifies its asker's rows or membership, and may contain a name. Texts are as the method writes them:
+    in swap without recognised identifiers, in km what is left of a query. For km a text counts as asked by the users
+    who have it in the release. Blind guessing finds none.
 
     - `of_people`: seek the people of a directory instead: found is whose name stands in a released text that this
       person alone asked. Targets are those who have their name in a query of their own.

@@ -15,7 +15,7 @@ from queryveil.settings import setting
 from queryveil.text.histories import Histories
 
 ECCENTRICITY = 1.5
-"""So many standard deviations the best must stand above the second."""
+"""Standard deviations between best and second."""
 _MOST_DRAWS = 100
 
 
@@ -67,15 +67,15 @@ class KnownTerms(Seeker):
         known, holders, n = self._known(pair.before, targets, rng), pair.holders, pair.n_candidates
         if self.cautious:
             known = _scoring.as_items(known, generalisations=pair.generalisations)
-            named = _scoring.name_candidates(known, holders=holders, n_candidates=n, eccentricity=ECCENTRICITY)
+            guesses = _scoring.guess_candidates(known, holders=holders, n_candidates=n, eccentricity=ECCENTRICITY)
         else:
             once, items = np.ones(len(holders.values), np.int64), pair.generalisations
-            named = _scoring.name_likeliest_candidates(
+            guesses = _scoring.guess_likeliest_candidates(
                 known, holders=holders, n_candidates=n, counts=once, rng=rng, generalisations=items
             )
-        right = pair.identity.chance(named.candidate, user=targets)
+        right = pair.identity.chance(guesses.candidate, user=targets)
         n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
-        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
+        return self.people_found(right, confidence=guesses.confidence, n_by_chance=n_by_chance)
 
     def _known(self, before: Histories, targets: Int64s, rng: np.random.Generator) -> Rows[np.int64]:
         """Draw what is known of each target, true terms first."""

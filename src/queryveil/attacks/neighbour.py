@@ -17,7 +17,7 @@ from queryveil.text.tokens import normalise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour(Seeker):
-    """Know the whole log but whether a person is in it, see one release, and tell.
+    """Know the whole log except whether one person is in it, and decide this from a release (membership inference).
 
     The attacker sees the release with all of some people drawn, and makes one without any of them. A third is made
     without half of them, drawn at random; for each person the attacker says whether the person is in it, by how often

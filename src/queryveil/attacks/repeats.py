@@ -26,12 +26,12 @@ _FARTHEST = 8
 class Repeats(Seeker):
     """See the rows of a swapped log in the order of their release, and seek who asks a text that comes again and again.
 
-    When somebody asks a query, user and query enter a pool together and leave it soon, apart. So near each release of
-    the text there is a row of this user's, a coincidence that repeats with the text. The ids of nearby rows of the
-    category get votes, the more the nearer, and the more the fewer rows they have elsewhere; the likeliest is named.
-    Ids that were given the text are out: nobody is given a query of their own. A stream shows the order, in a release
-    folder times do, as exact as they are. Targets are people who alone asked some text five times or more, each by the
-    text asked most often, released or not. A blind guesser names the most active id of the category.
+    When somebody asks a query, user and query enter a pool together and leave it soon, apart, so the asker's id is near
+    every release of the text. The ids of nearby rows of the category get votes, the more the nearer, and the more the
+    fewer rows they have elsewhere; the likeliest is named. Ids that were assigned the text are excluded: nobody is
+    assigned a query of their own. A stream shows the order, in a release folder times do, as exact as they are. Targets
+    are people who alone asked some text five times or more, each by the text asked most often, released or not. A blind
+    guesser names the most active id of the category.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `k`: that of the release.
@@ -58,15 +58,15 @@ class Repeats(Seeker):
         # Texts that were not released have further numbers, and no place.
         places = group(released.text[rows.row], max(len(released.texts), int(text.max(initial=-1)) + 1))
         releases = places.take(text)
-        named = name_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
+        guesses = guess_nearest(releases, rows, pair.n_candidates, float(self.k), farthest=_FARTHEST * self.k)
         owner = np.full(pair.n_candidates + 1, -1, np.int64)
         owner[pair.candidate] = released.user
-        right = (owner[named.candidate] == user).astype(np.float64)
+        right = (owner[guesses.candidate] == user).astype(np.float64)
         # By chance is who the most active id of the category is; any one id finds one.
-        there = text < len(released.texts)
-        most_active = most_active_rows(pair)[truth.category_of_text[text[there]]]
-        n_by_chance = max(int(there.any()), int((released.user[most_active] == user[there]).sum()))
-        return self.people_found(right, confidence=named.confidence, n_by_chance=n_by_chance)
+        has_text = text < len(released.texts)
+        most_active = most_active_rows(pair)[truth.category_of_text[text[has_text]]]
+        n_by_chance = max(int(has_text.any()), int((released.user[most_active] == user[has_text]).sum()))
+        return self.people_found(right, confidence=guesses.confidence, n_by_chance=n_by_chance)
 
 
 def is_in_order(pair: Pair) -> bool:
@@ -116,9 +116,9 @@ def ordered(pair: Pair, category: Int32s) -> OrderedRows:
 
 
 @njit(cache=True, nogil=True)
-def name_nearest(
+def guess_nearest(
     releases: Rows[np.int64], rows: OrderedRows, n_candidates: int, scale: float, farthest: int
-) -> _scoring.Named:
+) -> _scoring.Guesses:
     """Return the candidate who is likeliest to have asked the text of each target, -1 for none, and how likely it is.
 
     Of the rows around a release of the text each is the asker's with a chance that falls by e with every `scale` rows
@@ -129,7 +129,7 @@ def name_nearest(
     near, score, weight = np.zeros(n_candidates), np.zeros(n_candidates), np.zeros(n_candidates)
     nearby, touched = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
     is_out = np.zeros(n_candidates, np.bool_)
-    named, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
+    guessed, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
     by_accident = _scoring.BY_ACCIDENT
     for target in range(n_targets):
         places, n_touched = releases.values[releases.ptr[target] : releases.ptr[target + 1]], 0
@@ -161,10 +161,10 @@ def name_nearest(
         for who in touched[:n_touched]:
             score[who] += log(weight[who])
             if score[who] > best:
-                best, named[target] = score[who], who
+                best, guessed[target] = score[who], who
         for who in touched[:n_touched]:
             all_of_them += exp(score[who] - best)
             score[who] = 0.0
         confidence[target] = 1 / all_of_them if n_touched else 0.0
         is_out[candidate[places]] = False
-    return _scoring.Named(named, confidence)
+    return _scoring.Guesses(guessed, confidence)

@@ -14,7 +14,7 @@ from queryveil.rng import generator
 from queryveil.text.tokens import tokenize
 
 RECALL = 0.01
-"""The surest pairs are named until so many of the true ones are among them."""
+"""Recall at which the attacker stops naming pairs."""
 _N_ROWS = 1500
 """Rows of each half; all pairs of them are looked at."""
 _MAY_LACK = {name: ROLES[name] for name in ("url", "time")}
@@ -28,8 +28,8 @@ class Stitch(Seeker):
 
     From pairs of rows of the half of the people that is known, a logistic regression learns how alike two rows of one
     person are: their days and hours, the words they share, rare ones counting more, the pages and sites that were
-    clicked, and their shape (length, words, digits, capitals). Of the other half the surest pairs are named, as many as
-    hold 1 in 100 of the true ones; the share of these that is right is the precision. By chance is the base rate.
+    clicked, and their shape (length, words, digits, capitals). In the other half it names the pairs with the highest
+    scores until recall is 1 %; reported is the precision. By chance is the base rate.
 
     - `n_targets`: the most people of each half whose rows are looked at, 1,500 rows at most.
     - `seed`: repeats who is known, and how ties are drawn.

@@ -30,7 +30,7 @@ BY_CHANCE_UNDER_NOISE = (
 )
 """What is by chance where noise decides what leaves."""
 N_TARGETS = 400
-"""So many give any share to 5 points, in 95 of 100 cases."""
+"""Targets for +-5 points at 95 % confidence."""
 FALSE_DECOYS = 0.05
 """The share of decoys that may be taken for queries that somebody asked."""
 _LEAST = 2
@@ -45,7 +45,7 @@ _MOST_TRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sybil(Seeker):
-    """Suspect that a person asked a query, let k-1 invented users ask it too, and see whether it comes through.
+    """Test whether a person asked a query: add k-1 users who ask it, and check whether it is released.
 
     Suspected are twice as many people as targets, each of a query of two or more terms that nobody else has together.
     Half of them, drawn at random, really asked it; from the log of the others it was taken out before the method ran,
@@ -88,22 +88,22 @@ class Sybil(Seeker):
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
         combinations = pl.concat([suspected, decoys(pair, like=suspected[each], rng=rng)])
         with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
-        gone = asked_in(pair, combinations=suspected[n_asked:])
-        kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), gone))
+        removed_rows = asked_in(pair, combinations=suspected[n_asked:])
+        kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), removed_rows))
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
         bar = 0 if is_noisy else above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         n_not = len(seen) - n_asked if is_noisy else n_not
-        through = seen[: n_asked + n_not] > bar
-        n_false = int(np.count_nonzero(through[n_asked:]))
+        is_released = seen[: n_asked + n_not] > bar
+        n_false = int(np.count_nonzero(is_released[n_asked:]))
         # As many who asked as who did not: whoever accuses those seen most often accuses some of both.
         n_each = min(n_asked, n_not)
         both = np.concatenate([seen[:n_each], seen[n_asked : n_asked + n_each]]).astype(np.float64)
         return self.exposure(
             knows=f"a query that a person may have asked, and plants it for {k - 1} more",
             n_targets=n_asked,
-            n_found=int(np.count_nonzero(through[:n_asked])),
+            n_found=int(np.count_nonzero(is_released[:n_asked])),
             # Who blindly accuses as large a share of those who did not ask finds as large a share of those who did.
             n_by_chance=n_asked * n_false / max(1, n_not),
             surest=Surest.of(np.repeat([1.0, 0.0], n_each), confidence=both),

@@ -16,7 +16,7 @@ from queryveil.text.identifiers.table import identifier_table
 from queryveil.text.tokens import tokenize
 
 MOST_PAIRS = 3
-"""So many pairs of a name and a town each person has in the stand-in for a phone book."""
+"""Name-town pairs per person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -95,8 +95,8 @@ def _rarest_pairs(terms: Int64s, support: Int64s, is_name: Bools, is_town: Bools
 class Vanity(Seeker):
     """Know a directory of names and towns, and seek who has both in the same history.
 
-    A candidate is named if no other has all the words of a name and of its town; where nobody has and items moved up in
-    a taxonomy, if no other has an item above each word that is gone. Without `people` as a directory the names and
+    A candidate is named if no other has all the words of a name and of its town; if there is none and items were
+    generalised, a candidate is named if no other has an ancestor of every missing word. Without `people` the names and
     American towns of one word that come with the package stand in for a phone book: sought are people of the original
     whose own queries hold one of each, by their three rarest pairs.
 
