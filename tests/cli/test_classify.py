@@ -29,7 +29,7 @@ def test_each_row_has_its_category_its_unit_and_what_was_removed(run: Run, queri
     assert lines[1][:4] == ["1", "Arts", "arctic", "monkeys"]
     assert lines[2] == ["2", "Sports", "soccer", "phone"]
     assert lines[3][:2] == ["3", "Unclassified"]
-    assert "with a category             2 (100.0 %)" in done.stdout
+    assert "with a category             2 (100 %)" in done.stdout
     assert "of nothing but identifiers  1" in done.stdout
     assert "phone 1, ssn 1" in done.stdout
     assert "555" not in done.stdout

@@ -52,7 +52,7 @@ def test_the_summary_says_how_much_there_is_and_of_whom_nothing(run: Run, store:
     done = run("profiles", store)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[1] == ["Sports", "3", "100.0", "%", "2"]
+    assert lines[1] == ["Sports", "3", "100", "%", "2"]
     assert lines[-2:] == [["profiles", "2"], ["rows", "3"]]
     assert pseudonym("persona1") not in done.stdout
     found = json.loads(run("profiles", f"sqlite:{store}", "--json").stdout)
@@ -90,7 +90,7 @@ def test_profiles_are_compared_with_those_of_the_log(run: Run, store: Path, log:
     assert (found["n_equal"], found["n_with_fewer_rows"], found["n_with_more_rows"]) == (1, 1, 0)
     assert found["distance"] == pytest.approx(0.25)
     shown = run("profiles", store, "--compare", log, "--key", tmp_path / "key").stdout
-    assert "rows in profiles         3 (75.0 %)" in shown
+    assert "rows in profiles         3 (75 %)" in shown
     assert "shares that moved, mean  0.2500" in shown
 
 

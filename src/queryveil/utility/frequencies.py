@@ -99,8 +99,9 @@ def spearman(one: Int64s, other: Int64s) -> float:
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
 
-_CUT = f"{ESTIMATED}; profiles come out further from the original than they are"
-_FRESH = f"{_CUT}; with --ids keyed they are measured exactly"
+_ESTIMATED = f"{ESTIMATED}; profiles come out further from the original than they are"
+_FRESH = f"{_ESTIMATED}; with --ids keyed they are measured exactly"
+_CUT = f"ids are new in each window: {_ESTIMATED}"
 
 
 def category_profiles(pair: Pair) -> Measures:
