@@ -23,7 +23,7 @@ from benchmarks.dp_ways import Way, all_of_ours, opendp, pipelinedp
 from queryveil.cli.output import print_table
 from queryveil.data import Bools, Format, Int32s, Int64s, QueryLog
 from queryveil.formats import read_log
-from queryveil.text.tokens import encode, normalise
+from queryveil.text.tokens import encode, normal_form
 
 SEED = 0
 BMS = Path(__file__).resolve().parents[1] / ".." / "shared" / "data" / "bms-webview-1.txt"
@@ -45,7 +45,7 @@ class Baskets:
         """Read a file of transactions: whoever a line is has its items as queries."""
         lines = read_log(path, format=Format.TRANSACTIONS).frame
         asked = lines.select("user", pl.col("query").str.extract_all(r"\S+")).explode("query")
-        asked = asked.with_columns(normalise(asked["query"])).unique(maintain_order=True)
+        asked = asked.with_columns(normal_form(asked["query"])).unique(maintain_order=True)
         (owner, _), (item, texts) = encode(asked["user"]), encode(asked["query"])
         log = QueryLog.from_frame(asked)
         return cls(name=path.name, owner=owner, item=item, n_items=len(texts), log=log)

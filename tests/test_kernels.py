@@ -18,9 +18,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "queryveil"
 SORTS = """
 import numpy as np
 from queryveil import progress
-from queryveil.cli.output import tell
+from queryveil.cli.output import show_notice
 from queryveil.kernels import counter
-with progress.telling(tell):
+with progress.handle_notices(show_notice):
     from queryveil.data.rows import sort_in_place
     for kind in (np.int32, np.int64):
         values = np.array([3, 1, 2], kind)
@@ -53,7 +53,7 @@ def sort(package: Path, **variables: str) -> CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_where_nothing_can_be_kept_kernels_work_and_it_is_told_once(tmp_path: Path) -> None:
+def test_where_nothing_can_be_kept_kernels_work_and_a_notice_says_so_once(tmp_path: Path) -> None:
     done = sort(package_without_caches(tmp_path))
     assert (done.stdout.splitlines(), done.stderr) == (["[1, 2, 3]"] * 2 + ["True"], f"queryveil: {EACH_TIME}\n")
     # Nor does a list of folders that has none which will do stop anybody.
@@ -84,15 +84,15 @@ def test_every_kernel_is_declared_by_the_one_decorator_that_works_everywhere() -
             assert "numba.njit" not in text, path.name
 
 
-def test_a_process_that_another_started_leaves_the_telling_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_teller", [])
-    monkeypatch.setattr(progress, "_told", set())
+def test_a_process_that_another_started_leaves_notices_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_handlers", [])
+    monkeypatch.setattr(progress, "_shown", set())
     with pytest.warns(RuntimeWarning, match="here"):
-        progress.tell("it is told here")
-    progress.leave_telling_to_parent()
+        progress.notify("it is shown here")
+    progress.ignore_notices()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        progress.tell("it is told elsewhere")
+        progress.notify("it is shown elsewhere")
 
 
 def test_compiling_is_announced_in_a_line_that_names_the_way_out() -> None:

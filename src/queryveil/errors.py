@@ -46,7 +46,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 class QueryveilError(Exception):
-    """The root of the tree; the command line prints its message, a line or some, and exits with 2."""
+    """Base class of all exceptions; the command line prints the message and exits with code 2."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__("\n".join(map(printable, lines)))
@@ -181,7 +181,7 @@ class NotWritten(BadFile):
     """
 
     def __init__(self, file: str, why: str | None, *, so: str = "") -> None:
-        self.why = (why or "for a reason that the system does not tell").lower()
+        self.why = (why or "for an unknown reason").lower()
         parts = (f"could not be written: {self.why}", so, "free space or choose another folder")
         super().__init__(file, "; ".join(filter(None, parts)))
 
@@ -209,7 +209,7 @@ class BadRows(BadInput):
         if n_total > len(lines):
             lines.append(f"and {n_total - len(lines)} more")
         count = "1 row cannot be read" if n_total == 1 else f"{n_total} rows cannot be read"
-        lines.append(f"{count}; mend the file, or leave such rows out with --bad-rows skip")
+        lines.append(f"{count}; fix the file, or leave such rows out with --bad-rows skip")
         super().__init__(*lines)
 
 

@@ -13,7 +13,7 @@ __all__ = ["counter", "njit", "prange"]
 
 ONCE = "compiling for this machine, once, about a minute; queryveil warm-up does it ahead"
 EACH_TIME = (
-    "compiling for this run only, about a minute: what is compiled can be kept nowhere; "
+    "compiling for this run only, about a minute: no folder for the compiled code is writable; "
     "set NUMBA_CACHE_DIR to a folder that you can write"
 )
 
@@ -69,7 +69,7 @@ class _Counter(event.Listener):
             is_kept = isinstance(kernel._cache, _KernelCache) and kernel._cache.is_kept
             self.n_compiled += 1
             self.n_kept += is_kept
-            progress.tell(ONCE if is_kept else EACH_TIME, is_routine=is_kept)
+            progress.notify(ONCE if is_kept else EACH_TIME, is_routine=is_kept)
 
     def on_end(self, event: Any) -> None:
         """Nothing is to be done."""

@@ -1,6 +1,6 @@
 """Report progress: long work calls `step`, and a watcher (the command line, a notebook) is called if there is one.
 
-What people should know of the machine and not of the result is told once a process, by `tell`.
+Notices about the machine (not the result) are shown once per process, by `notify`.
 """
 
 import warnings
@@ -37,39 +37,39 @@ def watch(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-Teller = Callable[[str, bool], None]
+NoticeHandler = Callable[[str, bool], None]
 
-_told: set[str] = set()
-_teller: list[Teller] = []
+_shown: set[str] = set()
+_handlers: list[NoticeHandler] = []
 
 
-def tell(text: str, *, is_routine: bool = False) -> None:
-    """Tell people something, once a process; a program without a teller warns, unless it `is_routine`."""
-    if text in _told:
+def notify(text: str, *, is_routine: bool = False) -> None:
+    """Show a notice, once per process; a program without a handler warns, unless it `is_routine`."""
+    if text in _shown:
         return
-    _told.add(text)
-    if _teller:
-        _teller[-1](text, is_routine)
+    _shown.add(text)
+    if _handlers:
+        _handlers[-1](text, is_routine)
     elif not is_routine:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
-def leave_telling_to_parent() -> None:
-    """Tell nothing in this process: the one that started it tells the same."""
-    _teller.append(lambda *_: None)
+def ignore_notices() -> None:
+    """Show no notices in this process: the one that started it shows the same."""
+    _handlers.append(lambda *_: None)
 
 
 @contextmanager
-def telling(teller: Teller) -> Iterator[None]:
-    """Call `teller` with what is told inside the block, and with whether it is routine.
+def handle_notices(handler: NoticeHandler) -> Iterator[None]:
+    """Call `handler` with the notices inside the block, and with whether each is routine.
 
-    >>> with telling(lambda text, is_routine: print(text)):
-    ...     tell("a folder cannot be written")
-    ...     tell("a folder cannot be written")
+    >>> with handle_notices(lambda text, is_routine: print(text)):
+    ...     notify("a folder cannot be written")
+    ...     notify("a folder cannot be written")
     a folder cannot be written
     """
-    _teller.append(teller)
+    _handlers.append(handler)
     try:
         yield
     finally:
-        _teller.remove(teller)
+        _handlers.remove(handler)

@@ -18,7 +18,7 @@ from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of
-from queryveil.text.tokens import normalise
+from queryveil.text.tokens import normal_form
 
 THRESHOLD = 12
 
@@ -30,7 +30,7 @@ def made() -> QueryLog:
 
 def counted(log: QueryLog, *, least: int = 1) -> dict[str, int]:
     """Count the people of each query, as they are."""
-    asked = log.frame.select("user", query=normalise(log.frame["query"])).unique()
+    asked = log.frame.select("user", query=normal_form(log.frame["query"])).unique()
     people = asked.group_by("query").agg(n=pl.len()).filter(pl.col("n") >= least, pl.col("query") != "")
     return dict(people.sort("query").iter_rows())
 
@@ -162,10 +162,10 @@ def test_what_leaves_whoever_asked_is_all_by_chance_and_half_of_those_suspected_
     )
     assert (found.n_targets, found.n_found, found.n_by_chance) == (10, 10, 10)
     new = seen[0].frame.filter(~pl.col("user").is_in(made.frame["user"].unique().implode()))
-    planted = new.group_by(normalise(new["query"])).len()
+    planted = new.group_by(normal_form(new["query"])).len()
     # For each target one that was taken out of the log, and three decoys.
     assert (planted.height, set(planted["len"])) == (50, {THRESHOLD - 1})
-    left = set(normalise(seen[0].frame.join(new, on="user", how="anti")["query"]))
+    left = set(normal_form(seen[0].frame.join(new, on="user", how="anti")["query"]))
     assert sum(query in left for query in planted["query"]) == 10
 
 

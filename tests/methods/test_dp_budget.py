@@ -155,7 +155,7 @@ def test_a_key_that_stands_twice_is_refused(ledger: Path) -> None:
     twice = before.replace('{"epsilon":0.1,', '{"epsilon":0.9,"epsilon":0.1,')
     assert twice != before
     ledger.write_text(twice)
-    with pytest.raises(BadFile, match="line 2 of the ledger has a key twice; mend it by hand"):
+    with pytest.raises(BadFile, match="line 2 of the ledger has a key twice; fix it by hand"):
         spend(ledger, TENTH, release="summer")
 
 

@@ -20,7 +20,7 @@ from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
 from queryveil.testing.strategies import clicked_logs, logs
-from queryveil.text import normalize
+from queryveil.text import join_terms
 
 KEY = b"a secret of the house"
 OTHER_KEY = b"another secret of the house"
@@ -59,7 +59,7 @@ def test_token_hash_keeps_the_house_rules_on_a_log_of_sessions() -> None:
 def test_every_term_of_every_row_is_its_hash_in_its_place(log: QueryLog) -> None:
     expected = log.frame.with_columns(
         pl.Series(
-            "query", [" ".join(map(hashed, text.split())) for text in normalize(log.frame["query"])], dtype=pl.String
+            "query", [" ".join(map(hashed, text.split())) for text in join_terms(log.frame["query"])], dtype=pl.String
         )
     )
     released = TokenHash(key=KEY, columns=KEPT).anonymize(log)

@@ -91,7 +91,7 @@ def fits(items: list[str], terms: list[str], tree: Taxonomy) -> bool:
     """Try every way to let the items stand for terms, each for another."""
     if not items:
         return True
-    node = int(tree.named(pl.Series(items[:1]))[0])
+    node = int(tree.find_names(pl.Series(items[:1]))[0])
     return any(
         fits(items[1:], terms[:i] + terms[i + 1 :], tree)
         for i, term in enumerate(terms)

@@ -23,7 +23,7 @@ from queryveil.release.texts import count_texts
 from queryveil.testing.logs import log_of
 from queryveil.testing.strategies import clicked_logs, logs
 from queryveil.text.identifiers import remove_identifiers
-from queryveil.text.tokens import normalise, normalize
+from queryveil.text.tokens import join_terms, normal_form
 
 KEEP = ColumnPolicy(ids=Ids.KEEP)
 KEY = b"a key for tests only"
@@ -71,8 +71,8 @@ def test_texts_are_counted_as_one_by_one(asked: list[Row], released: list[str]) 
 @given(st.lists(st.text(max_size=12), max_size=5))
 def test_what_km_releases_is_in_normal_form_as_it_stands(texts: list[str]) -> None:
     """A cluster relies on it, where texts are grouped as they are."""
-    terms = normalize(pl.Series(texts, dtype=pl.String))
-    assert normalise(terms).to_list() == terms.to_list()
+    terms = join_terms(pl.Series(texts, dtype=pl.String))
+    assert normal_form(terms).to_list() == terms.to_list()
 
 
 WHOLE: dict[str, Any] = {

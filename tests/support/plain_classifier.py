@@ -20,7 +20,7 @@ from queryveil.text.classifier.classifier import (
     read_frequencies,
     read_recommendations,
 )
-from queryveil.text.tokens import ENGLISH, normalize
+from queryveil.text.tokens import ENGLISH, join_terms
 
 _MOST_WORDS = 8
 
@@ -78,7 +78,7 @@ class PlainClassifier:
 
     def units(self, query: str) -> list[str]:
         """Return the semantic units, the longest first, each as it was meant."""
-        words = normalize(pl.Series([query]))[0].split()
+        words = join_terms(pl.Series([query]))[0].split()
         found: list[str] = []
         while words:
             for n in range(min(_MOST_WORDS, len(words)), 0, -1):

@@ -153,7 +153,7 @@ def test_restricting_to_all_leaves_changes_nothing() -> None:
 
 def test_the_way_back_from_names_is_exact() -> None:
     tree = Taxonomy.from_pairs([("Ice cream", "food"), ("milk", "food")])
-    assert tree.named(pl.Series(["food", "milk", "Ice cream", "ice cream", None])).tolist() == [0, 2, 1, -1, -1]
+    assert tree.find_names(pl.Series(["food", "milk", "Ice cream", "ice cream", None])).tolist() == [0, 2, 1, -1, -1]
 
 
 def test_a_file_with_a_mark_blanks_quotes_and_empty_lines_is_read(tmp_path: Path) -> None:

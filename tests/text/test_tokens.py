@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queryveil.text import Tokens, normalize, tokenize
+from queryveil.text import Tokens, join_terms, tokenize
 from queryveil.text.tokens import encode
 
 queries = st.lists(
@@ -19,7 +19,7 @@ queries = st.lists(
 
 
 def one(query: str) -> str:
-    return str(normalize(pl.Series([query]))[0])
+    return str(join_terms(pl.Series([query]))[0])
 
 
 def series(texts: list[str]) -> pl.Series:
@@ -88,8 +88,8 @@ def test_a_mark_never_separates_two_letters() -> None:
 @example([])
 def test_the_terms_of_a_row_joined_are_its_normal_form(texts: list[str]) -> None:
     tokens = tokenize(series(texts))
-    assert [" ".join(words) for words in words_of(tokens)] == normalize(series(texts)).to_list()
-    assert [tokens.queries[q] for q in tokens.row_query.tolist()] == normalize(series(texts)).to_list()
+    assert [" ".join(words) for words in words_of(tokens)] == join_terms(series(texts)).to_list()
+    assert [tokens.queries[q] for q in tokens.row_query.tolist()] == join_terms(series(texts)).to_list()
 
 
 @given(queries)
@@ -104,8 +104,8 @@ def test_terms_are_numbered_once_each_and_none_is_empty(texts: list[str]) -> Non
 
 @given(queries)
 def test_the_normal_form_of_a_normal_form_is_itself(texts: list[str]) -> None:
-    once = normalize(series(texts))
-    assert normalize(once).to_list() == once.to_list()
+    once = join_terms(series(texts))
+    assert join_terms(once).to_list() == once.to_list()
 
 
 def test_spellings_of_one_query_are_one_query() -> None:

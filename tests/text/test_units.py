@@ -7,7 +7,7 @@ import pytest
 
 from queryveil.text.classifier import Classifier
 from queryveil.text.classifier.classifier import UnitTable, byte_words
-from queryveil.text.tokens import normalize
+from queryveil.text.tokens import join_terms
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_words_are_those_of_the_tokens_everywhere_else() -> None:
     words = byte_words(queries)
     texts = [bytes(words.data[a:b]).decode() for a, b in zip(words.starts, words.ends, strict=True)]
     found = [" ".join(texts[a:b]) for a, b in zip(words.ptr, words.ptr[1:], strict=False)]
-    assert found == normalize(queries.fill_null("")).to_list()
+    assert found == join_terms(queries.fill_null("")).to_list()
 
 
 def test_a_table_of_units_does_not_show_them() -> None:

@@ -171,7 +171,7 @@ def test_the_first_hypernym_is_the_trees_and_the_others_are_kept(nouns: Taxonomy
 
 def test_names_are_distinct_and_a_plain_one_is_found_where_it_stands(nouns: Taxonomy) -> None:
     assert nouns.names.n_unique() == nouns.n_nodes
-    assert nouns.named(nouns.names).tolist() == list(range(nouns.n_nodes))
+    assert nouns.find_names(nouns.names).tolist() == list(range(nouns.n_nodes))
     plain = ~nouns.names.str.contains(r"\)$").to_numpy()
     assert plain.sum() > 60_000
     assert nouns.find_all(nouns.names.filter(pl.Series(plain))).tolist() == np.flatnonzero(plain).tolist()

@@ -18,7 +18,7 @@ from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.synthesis import synthesize
 from queryveil.testing import five_baskets, food, log_of
 from queryveil.testing.strategies import PLANTS, logs
-from queryveil.text import normalize
+from queryveil.text import join_terms
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.utility import Measures, measure
 
@@ -80,7 +80,7 @@ def test_km_keeps_what_its_manifest_does_not_count_as_removed(log: QueryLog) -> 
 
 
 def _terms(log: QueryLog) -> Counter[str]:
-    return Counter(term for query in normalize(log.frame["query"]).to_list() for term in query.split())
+    return Counter(term for query in join_terms(log.frame["query"]).to_list() for term in query.split())
 
 
 def test_with_windows_a_user_who_is_there_twice_counts_once() -> None:

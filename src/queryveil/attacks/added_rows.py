@@ -12,7 +12,7 @@ from queryveil.guarantees import DifferentialPrivacy, KdeltaAnonymity
 from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
-from queryveil.text.tokens import normalise
+from queryveil.text.tokens import normal_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +128,9 @@ def _made_up(pair: Pair) -> Floats:
     """Return the chance that each released row is made up: its user has more such rows than in the original."""
     released, original = pair.release.log.frame, pair.log.frame
     kind = ["owner", "query", *(["url"] if "url" in released.columns and "url" in original.columns else [])]
-    asked = original.with_columns(owner=pl.Series(pair.user.astype(np.int64)), query=normalise(original["query"]))
+    asked = original.with_columns(owner=pl.Series(pair.user.astype(np.int64)), query=normal_form(original["query"]))
     owner = pl.Series(pair.identity.sole_user()[pair.candidate])
-    rows = released.with_columns(owner=owner, query=normalise(released["query"])).select(kind)
+    rows = released.with_columns(owner=owner, query=normal_form(released["query"])).select(kind)
     have = asked.group_by(kind).agg(have=pl.len())
     both = rows.join(have, on=kind, how="left", nulls_equal=True, maintain_order="left")
     beyond = 1 - pl.min_horizontal(pl.col("have").fill_null(0) / pl.len().over(kind), 1.0)

@@ -12,7 +12,7 @@ from queryveil.guarantees import KmAnonymity, SwapAnonymity
 from queryveil.pairing import Pair
 from queryveil.release.texts import distinct_texts, sole_askers
 from queryveil.text.identifiers import remove_identifiers
-from queryveil.text.tokens import normalize
+from queryveil.text.tokens import join_terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +80,10 @@ def _has_name(people: Sequence[Person], pair: Pair, *, texts: pl.Series, users: 
     number = dict(zip(pair.users, range(pair.n_users), strict=True))
     sought = np.array([-1 if person.user is None else number.get(person.user, -2) for person in people], np.int64)
     mine = np.isin(users, sought) | bool((sought == -1).any())
-    words = [set(text.split(" ")) for text in normalize(texts.filter(pl.Series(mine)))]
+    words = [set(text.split(" ")) for text in join_terms(texts.filter(pl.Series(mine)))]
     owners = users[mine]
-    names = [set(name.split(" ")) for name in normalize(pl.Series([person.name for person in people], dtype=pl.String))]
+    called = pl.Series([person.name for person in people], dtype=pl.String)
+    names = [set(name.split(" ")) for name in join_terms(called)]
     return [
         any((user in (-1, owner)) and name <= said for owner, said in zip(owners.tolist(), words, strict=True))
         for user, name in zip(sought.tolist(), names, strict=True)

@@ -12,7 +12,7 @@ from queryveil.pairing import Pair
 from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.settings import setting
-from queryveil.text.tokens import normalise
+from queryveil.text.tokens import normal_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def is_in(
 
 def _as_things(rows: pl.DataFrame, *others: str) -> pl.DataFrame:
     """Return each row's terms and whole query; a query is told from a term by a mark that no text has."""
-    text = normalise(rows["query"])
+    text = normal_form(rows["query"])
     terms = rows.select(others).with_columns(thing=text.str.split(" ")).explode("thing", empty_as_null=False)
     return pl.concat([terms, rows.select(others).with_columns(thing="\0" + text)])
 

@@ -13,7 +13,7 @@ from queryveil.errors import BadInput
 from queryveil.pairing import Pair
 from queryveil.text.classifier import CATEGORIES, Classifier
 from queryveil.text.identifiers import remove_identifiers
-from queryveil.text.tokens import encode, normalise
+from queryveil.text.tokens import encode, normal_form
 
 N_POOLS = len(CATEGORIES) + 1
 """A pool for each category, and one for queries without."""
@@ -57,7 +57,7 @@ class EncodedLog:
         """Return a log with its users, texts and pools numbered; it is classified unless `category` has the pools."""
         # Paper: the worst case is an attacker who has the same classifier.
         user, users = encode(log.frame["user"])
-        text, texts = encode(normalise(log.frame["query"]))
+        text, texts = encode(normal_form(log.frame["query"]))
         if category is None:
             found = (classifier or Classifier()).classify(texts).category
             by_text = np.where(found < 0, N_POOLS - 1, found).astype(np.int32)
@@ -114,7 +114,7 @@ class Truth:
     def of(cls, original: QueryLog, *, released: EncodedLog, cleaned: bool = False) -> "Truth":
         """Return the truth about a release by ids of the original, which loses identifiers unless it is `cleaned`."""
         queries = original.frame["query"]
-        texts = normalise(queries if cleaned else remove_identifiers(queries).queries)
+        texts = normal_form(queries if cleaned else remove_identifiers(queries).queries)
         rows = pl.DataFrame({"user": original.frame["user"], "text": texts}).filter(pl.col("text") != "")
         user, text = _codes(rows["user"], known=released.users), _codes(rows["text"], known=released.texts)
         is_released = (user < len(released.users)) & (text < len(released.texts))

@@ -23,7 +23,7 @@ from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.settings import setting
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import Tokens, normalise, tokenize
+from queryveil.text.tokens import Tokens, normal_form, tokenize
 
 BY_CHANCE_UNDER_NOISE = (
     "how often the query leaves although the person never asked it; only the difference tells of the person"
@@ -285,7 +285,7 @@ def _in_groups(texts: pl.Series, groups: Groups) -> Int64s:
 
 def _as_whole_queries(texts: pl.Series, counted: pl.DataFrame) -> Int64s:
     """Look the queries up, whole and in normal form, in a frame of query and count."""
-    wanted = pl.DataFrame({"query": normalise(texts)})
+    wanted = pl.DataFrame({"query": normal_form(texts)})
     known = counted.select(pl.col("query"), pl.col("count").cast(pl.Int64))
     found = wanted.join(known, on="query", how="left", maintain_order="left")["count"]
     return np.asarray(found.fill_null(0).to_numpy(), np.int64)

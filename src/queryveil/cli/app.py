@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 from queryveil import progress
 from queryveil.cli import anonymize, experiments, judging, logs, service
 from queryveil.cli.options import with_options
-from queryveil.cli.output import echo, tell
+from queryveil.cli.output import echo, show_notice
 from queryveil.errors import QueryveilError, fault_in_words, printable
 from queryveil.version import __version__
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(sys.stdout, TextIOWrapper):
             # What a terminal's encoding has no letters for is written as escapes.
             sys.stdout.reconfigure(errors="backslashreplace")
-        with progress.telling(tell):
+        with progress.handle_notices(show_notice):
             code = _program()(args=None if arguments is None else list(arguments), standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:

@@ -23,8 +23,8 @@ def echo(*lines: str, err: bool = False) -> None:
         typer.echo(printable(line), err=err)
 
 
-def tell(text: str, is_routine: bool) -> None:
-    """Tell people something on stderr; what is routine only on a terminal."""
+def show_notice(text: str, is_routine: bool) -> None:
+    """Print a notice to stderr; a routine one only on a terminal."""
     if not is_routine or sys.stderr.isatty():
         echo(f"queryveil: {text}", err=True)
 

@@ -299,7 +299,7 @@ def _receive(worker: Worker, inputs: ComparisonInput, *, jobs: int) -> Judged | 
 
 
 def _serve(pipe: connection.Connection) -> None:
-    progress.leave_telling_to_parent()
+    progress.ignore_notices()
     pipe.send(_READY)
     try:
         inputs: ComparisonInput = pipe.recv()

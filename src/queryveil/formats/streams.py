@@ -67,11 +67,11 @@ def find_sources(source: Source) -> list[Path | None]:
 def identity_of(path: Path | None) -> object:
     """Return what tells a file from others, whatever it is called; None for one that is not there."""
     try:
-        there = os.fstat(sys.stdin.fileno()) if path is None else path.stat()
+        status = os.fstat(sys.stdin.fileno()) if path is None else path.stat()
     except (OSError, ValueError):
         # Where stdin is no file of the system there is still only one of it.
         return "-" if path is None else None
-    return (there.st_dev, there.st_ino) if there.st_ino else str(path and path.resolve())
+    return (status.st_dev, status.st_ino) if status.st_ino else str(path and path.resolve())
 
 
 def _named(source: str | Path) -> list[Path | None]:

@@ -20,7 +20,7 @@ from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text import tokenize
-from queryveil.text.tokens import encode, encode_normalised, hash_queries
+from queryveil.text.tokens import encode, encode_normal_form, hash_queries
 
 
 def _release(
@@ -141,7 +141,7 @@ class QueryThreshold(QueryThresholdSettings):
         self.columns.check(log.columns)
         check_queries(log, method="query-threshold")
         owners, _ = encode(log.frame["user"])
-        query, texts = encode_normalised(log.frame["query"])
+        query, texts = encode_normal_form(log.frame["query"])
         is_text = (texts != "").to_numpy()
         askers = pl.DataFrame({"query": query, "user": owners}).unique()
         is_common = is_text & (np.bincount(askers["query"], minlength=len(texts)) >= self.k)

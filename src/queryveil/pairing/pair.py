@@ -20,7 +20,7 @@ from queryveil.release import (
     Manifest,
     Release,
     TimeDetail,
-    people_of_windows,
+    pseudonyms_of_window_ids,
     window_numbers,
 )
 from queryveil.text.histories import Histories, collect
@@ -299,7 +299,7 @@ class Pair:
             people = pl.DataFrame({"user": names.gather(self.user), "window": number})
             known = number.filter(number >= 0).to_numpy()
             windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
-        return people_of_windows(self.candidates, people=people, windows=windows, key=key)
+        return pseudonyms_of_window_ids(self.candidates, people=people, windows=windows, key=key)
 
     def __repr__(self) -> str:
         # Privacy: numbers only.

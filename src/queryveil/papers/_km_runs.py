@@ -16,7 +16,7 @@ from queryveil.progress import step
 from queryveil.rng import generator
 from queryveil.synthesis import term_values
 from queryveil.text.histories import Histories, collect
-from queryveil.text.tokens import encode, normalize, tokenize
+from queryveil.text.tokens import encode, join_terms, tokenize
 
 # Paper: section 5.1.
 THEIR_LOG = "theirs: 367,803 users, 1,846,134 queries, 251,115 distinct terms, 5,501,825 occurrences of them"
@@ -39,7 +39,7 @@ def gather(log: QueryLog | None, *, users: int | None, values: pl.DataFrame | No
     for target in Target:
         _deletion.check_values(target, values)
     numbers = (pl.col(name).cast(pl.Float64) for name in ("bid", "clicks", "impressions"))
-    table = values.select(numbers, term=normalize(values["term"].cast(pl.String)))
+    table = values.select(numbers, term=join_terms(values["term"].cast(pl.String)))
     terms = tokens.vocabulary.to_frame("term").with_columns(frequency=histories.frequency(), users=histories.support())
     terms = terms.join(table, on="term", how="left", maintain_order="left")
     n_occurrences = int(histories.counts.sum())

@@ -8,7 +8,7 @@ from queryveil.release.columns import (
     TimeDetail,
     ids_per_window,
     keyed,
-    people_of_windows,
+    pseudonyms_of_window_ids,
     window_numbers,
     window_starts,
 )
@@ -32,5 +32,5 @@ from queryveil.release.release import Release, check_target, read_release, reser
 __all__ = ["MANIFEST", "SEEDED_NOISE", "SIGNATURE", "Contents", "Counts", "DataFile", "Manifest", "Noise", "Part"]
 __all__ += ["MIN_KEY_BYTES", "ColumnPolicy", "ColumnReport", "Ids", "TimeDetail"]
 __all__ += ["Release", "TextCounts", "check_target", "read_release", "reserved"]
-__all__ += ["ids_per_window", "keyed", "people_of_windows", "window_numbers", "window_starts"]
+__all__ += ["ids_per_window", "keyed", "pseudonyms_of_window_ids", "window_numbers", "window_starts"]
 __all__ += ["sizes", "sum_of_parts", "text_facts", "versions"]

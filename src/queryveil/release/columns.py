@@ -81,9 +81,9 @@ class ColumnPolicy:
 
     - `ids`: users get shuffled numbers that mean nothing outside the release (`fresh`), the same pseudonym in every
       release (`keyed`), or stay as they are (`keep`).
-    - `time`: times are dropped, or against the promise cut to the `day`, the `hour`, or kept as they are (`keep`);
-      `shared` are those that the promise covers, in kdelta days that equal users share, in km starts of windows or days
-      and weeks that count as terms, in swap the starts of the windows in which ids hold.
+    - `time`: times are dropped, or released without being covered by the promise: truncated to the `day` or `hour`, or
+      exact (`keep`); `shared` are those that the promise covers, in kdelta days that equal users share, in km starts of
+      windows or days and weeks that count as terms, in swap the starts of the windows in which ids hold.
     - `keep`: other columns to release; any that is not named is dropped.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
@@ -138,7 +138,7 @@ class ColumnPolicy:
         )
 
     def warnings(self, columns: list[str], *, protected: tuple[str, ...] = (), n_alone: int | None = None) -> list[str]:
-        """Return what is released that the promise does not cover; `n_alone` is how many users times tell apart."""
+        """Return what the promise does not cover; `n_alone` is the number of users with a unique set of times."""
         found = []
         if self.ids is Ids.KEEP:
             found.append("user ids are the original ones: whoever knows an id knows the person's rows")
@@ -225,8 +225,8 @@ def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
     return users + "\0" + windows.cast(pl.String)
 
 
-def people_of_windows(ids: pl.Series, *, people: pl.DataFrame, windows: range, key: bytes) -> pl.Series:
-    """Return the pseudonym whose id in some window each id is; ids of nobody stay."""
+def pseudonyms_of_window_ids(ids: pl.Series, *, people: pl.DataFrame, windows: range, key: bytes) -> pl.Series:
+    """Return the pseudonym behind each per-window id; unknown ids are returned unchanged."""
     # `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
     distinct, found = set(ids), dict[str, str]()
     pseudonyms = people.select("user").unique()

@@ -25,7 +25,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What was there when a release folder was read, beside the data.
+    """The contents of a release folder other than the data, when it was read.
 
     - `others`: what the manifest does not list: the kind of each by its path in the folder.
     - `shapes`: the columns of each data file as they stand there.
@@ -74,9 +74,9 @@ class OpenFolder:
         return "" if found is None else _KINDS.get(stat.S_IFMT(found.st_mode), "device")
 
     def identities(self, names: Iterable[str]) -> set[object]:
-        """Return what tells the files of these names apart: links to one file have the same."""
+        """Return the device and inode of each file; for one that is missing, its name."""
         found = {name: self._stat(name) for name in names}
-        return {name if there is None else (there.st_dev, there.st_ino) for name, there in found.items()}
+        return {name if status is None else (status.st_dev, status.st_ino) for name, status in found.items()}
 
     def _stat(self, name: str) -> os.stat_result | None:
         try:
@@ -114,7 +114,7 @@ class OpenFolder:
 
 
 def _reason(error: OSError) -> str:
-    return (error.strerror or "for a reason that the system does not tell").lower()
+    return (error.strerror or "for an unknown reason").lower()
 
 
 def read_files(folder: OpenFolder, data: DataFile) -> tuple[list[Content], dict[str, str]]:

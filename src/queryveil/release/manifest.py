@@ -46,7 +46,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The distinct texts of a release, those that one person alone asked, those with an identifier, and their rows.
 
-    What one person alone asked is None where nobody can tell: a stream does not remember who asked what.
+    What one person alone asked is None if it is not known who asked what, as on a stream.
     """
 
     n_texts: _Count
@@ -59,7 +59,7 @@ class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
     """How noise was added to counts of `what`, so that anybody can compute the promise again.
 
-    Each person has a part in at most `max_items` counts, 1 in each. A count of at least 1 gets a whole number Z of
+    Each person contributes to at most `max_items` counts, 1 to each. A count of at least 1 gets a whole number Z of
     noise and leaves, noise included, if it is then at least `threshold`. Z is `laplace`: its chance falls with
     exp(-|Z|/scale); `gaussian`: with exp(-Z²/(2 scale²)); or `truncated-geometric`: laplace, plus 1 with the chance
     shift/2^32, and drawn again while it is above `top`. `zealous` is laplace for counts of at least `least` alone. The
@@ -102,7 +102,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a release says of itself: no query text, no user ids.
+    """The manifest of a release; it holds no query text and no user ids.
 
     `query_clusters` numbers the clusters of queries that a promise is about: one number for each distinct query of the
     release, in ascending order of their texts, with blanks between them. It names no query and says nothing of those

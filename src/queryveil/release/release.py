@@ -29,8 +29,8 @@ _Data = TypeVar("_Data", QueryLog, Transactions, Groups, Tallies)
 class Release:
     """An anonymized log with its promise. `save` writes the folder, `read_release` reads it back.
 
-    - `data`: what is handed out.
-    - `manifest`: what is said of it: the promise, how it was made, and what was lost.
+    - `data`: the released data.
+    - `manifest`: the description of the release: its promise, how it was made, and what was lost.
     - `folder`, `contents`: where it was read from, and what else is there; None for a release that was made here.
     """
 
@@ -41,7 +41,7 @@ class Release:
 
     @property
     def promise(self) -> Guarantee:
-        """What holds for everybody in the data."""
+        """The guarantee of the release."""
         return self.manifest.promise
 
     @property
@@ -93,15 +93,15 @@ class Release:
     @property
     def as_written(self) -> Manifest:
         """The manifest with a warning if cells of the file would be taken for formulas by a spreadsheet."""
-        data, told = self.data, self.manifest.warnings
+        data, warnings = self.data, self.manifest.warnings
         if not isinstance(data, QueryLog | Tallies):
             return self.manifest
         layout = formats.tallies_layout(data.layout) if isinstance(data, Tallies) else data.layout
         frames = [data.frame, *([data.clicks] if isinstance(data, Tallies) and data.clicks is not None else [])]
         n_formulas = sum(formats.count_formulas(frame, layout=layout) for frame in frames)
         warning = f"cells that a spreadsheet would take for formulas: {n_formulas}; import the file as text"
-        is_new = n_formulas > 0 and warning not in told
-        return msgspec.structs.replace(self.manifest, warnings=(*told, warning)) if is_new else self.manifest
+        is_new = n_formulas > 0 and warning not in warnings
+        return msgspec.structs.replace(self.manifest, warnings=(*warnings, warning)) if is_new else self.manifest
 
     def save(self, folder: str | Path, *, force: bool = False, beside: Mapping[Path, Path] | None = None) -> Path:
         """Write the folder whole or not at all.

@@ -9,14 +9,15 @@ import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.release.manifest import TextCounts
-from queryveil.text.tokens import encode, normalise
+from queryveil.text.tokens import encode, normal_form
 
 
 def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Series | None) -> TextCounts:
     """Count the distinct texts of released rows.
 
     - `released`: the text of each released row.
-    - `asked`, `users`: the text and the user of each row of the original; None where nobody remembers who asked what.
+    - `asked`, `users`: the text and user of each row of the original; None if it is not known who asked what, as on a
+      stream.
 
     >>> asked, users = pl.Series(["red wine", "Red  Wine", "gout"]), pl.Series(["u1", "u2", "u2"])
     >>> counts = count_texts(pl.Series(["red wine", "gout", "gout"]), asked=asked, users=users)
@@ -82,4 +83,4 @@ def _sole(code: Int32s, users: Int32s | Int64s, *, n: int) -> Int64s:
 
 def _normal_form(texts: pl.Series) -> pl.Series:
     # Files of some formats have a blank in place of a NUL.
-    return normalise(texts.str.replace_all("\0", " ", literal=True))
+    return normal_form(texts.str.replace_all("\0", " ", literal=True))

@@ -15,7 +15,7 @@ from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
 from queryveil.pairing import Pair
 from queryveil.release import Manifest
-from queryveil.text.tokens import Tokens, encode, normalize
+from queryveil.text.tokens import Tokens, encode, join_terms
 from queryveil.utility.score import Measures
 from queryveil.version import __version__
 
@@ -66,7 +66,7 @@ def points_of(counts: Int64s) -> Points:
 
 def _asked(tokens: Tokens) -> Int64s:
     """Count the rows of each query that has a term; queries are the same if their words are."""
-    code, texts = encode(normalize(tokens.queries))
+    code, texts = encode(join_terms(tokens.queries))
     row = code[tokens.row_query] if len(texts) else code
     return np.bincount(row[(texts != "").to_numpy()[row]]).astype(np.int64)
 

@@ -18,7 +18,7 @@ from queryveil.release import Noise, Release
 from queryveil.rng import generator
 from queryveil.spark import _histories, _writing
 from queryveil.spark._executors import SparkLog, map_frames, stored
-from queryveil.text.tokens import encode_normalised
+from queryveil.text.tokens import encode_normal_form
 
 _ITEMS_AT_ONCE = 5_000_000
 
@@ -105,7 +105,7 @@ def _picked(
     # so picks go by digests, which look random to whoever does not know the secret.
     if by_blanks:
         rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query")
-    codes, distinct = encode_normalised(rows["query"].fill_null(""))
+    codes, distinct = encode_normal_form(rows["query"].fill_null(""))
     texts = distinct.gather(codes)
     items = rows.with_columns(query=texts).filter(may_leave(texts))
     if "url" in names and out.value is not None:

@@ -23,7 +23,7 @@ from queryveil.release import Manifest
 from queryveil.reports.inspection import Inspection, check_sizes
 from queryveil.spark import _executors
 from queryveil.spark._executors import SparkLog, cached, map_frames, map_groups, to_spark
-from queryveil.text import Tokens, normalize, tokenize
+from queryveil.text import Tokens, join_terms, tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.utility import frequencies, score
 from queryveil.utility.kept import kept_score
@@ -277,9 +277,7 @@ def _side_by_side(before: DataFrame, after: DataFrame) -> tuple[Int64s, Int64s]:
 
 def _normal(rows: pl.DataFrame, *, by_blanks: bool) -> pl.DataFrame:
     """Return queries as their terms with one blank between them."""
-    queries = rows["query"]
-    texts = queries.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(queries)
-    return pl.DataFrame({"query": texts})
+    return pl.DataFrame({"query": join_terms(rows["query"], by_blanks=by_blanks)})
 
 
 def _terms(texts: DataFrame) -> DataFrame:

@@ -33,7 +33,7 @@ _BY_LINES = (Format.AOL, Format.EXCITE, Format.TSV, Format.JSONL)
 _PACKED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")
 _MOST_BYTES = 2**31 - 1
 """Any other file must fit into one value of Spark."""
-_MEND = "mend the files, or leave such rows out with --bad-rows skip"
+_FIX = "fix the files, or leave such rows out with --bad-rows skip"
 _HERE = "read it on one machine: leave out --engine"
 
 
@@ -174,7 +174,7 @@ def _read_parquet(
     reports = _reports(given.select(list(names)), _judge_rows)
     n_bad = sum(each.n_bad for each in reports)
     if n_bad and bad_rows is BadRowPolicy.FAIL:
-        why = f"{n_bad} rows without a user, or whose time or rank cannot be read; {_MEND}"
+        why = f"{n_bad} rows without a user, or whose time or rank cannot be read; {_FIX}"
         raise BadFile(_file_name(paths[0]), why)
     schema = spark_types(_typed(_executors.arrow_schema(given).empty_table()).to_arrow().schema)
     frame = map_batches(given, _typed_rows, schema, schema=schema)

@@ -83,12 +83,14 @@ class Tokens:
         return f"Tokens(n_rows={len(self.row_query)}, n_queries={len(self.queries)}, n_terms={self.n_terms})"
 
 
-def normalize(queries: pl.Series) -> pl.Series:
-    """Write queries as their terms in lower case with one blank between them.
+def join_terms(queries: pl.Series, *, by_blanks: bool = False) -> pl.Series:
+    """Return queries as their terms in lower case with one blank between them; `by_blanks` their items as they stand.
 
-    >>> normalize(pl.Series(["Ad-Placement,  LONDON!", "?"])).to_list()
+    >>> join_terms(pl.Series(["Ad-Placement,  LONDON!", "?"])).to_list()
     ['ad placement london', '']
     """
+    if by_blanks:
+        return queries.str.replace_all(r"\s+", " ").str.strip_chars(" ")
     # Lower case comes first: that of a few letters (İ) is not in normal form itself.
     lower = queries.str.to_lowercase().str.normalize("NFC")
     return lower.str.replace_all(_SEPARATORS, " ").str.strip_chars(" ")
@@ -104,7 +106,7 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
     Tokens(n_rows=3, n_queries=2, n_terms=2)
     """
     row_raw, raw = encode(queries)
-    raw_query, distinct = encode(raw.str.replace_all(r"\s+", " ").str.strip_chars(" ") if by_blanks else normalize(raw))
+    raw_query, distinct = encode(join_terms(raw, by_blanks=by_blanks))
     words = distinct.str.split(" ")
     flat = words.explode(empty_as_null=True) if len(words) else pl.Series([], dtype=pl.String)
     codes, vocabulary = encode(flat)
@@ -126,10 +128,10 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
     )
 
 
-def normalise(texts: pl.Series) -> pl.Series:
+def normal_form(texts: pl.Series) -> pl.Series:
     """Return texts in one form: NFC, lower case, single blanks.
 
-    >>> normalise(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
+    >>> normal_form(pl.Series([" Red   WINE", "cafe" + chr(0x301) + ""])).to_list()
     ['red wine', 'café']
     """
     lowered, is_ascii = texts.str.to_lowercase(), texts.str.len_bytes() == texts.str.len_chars()
@@ -140,10 +142,10 @@ def normalise(texts: pl.Series) -> pl.Series:
     return lowered.str.replace_all(r"[\s\x1c-\x1f]+", " ").str.strip_chars(" ")
 
 
-def encode_normalised(texts: pl.Series) -> tuple[Int32s, pl.Series]:
+def encode_normal_form(texts: pl.Series) -> tuple[Int32s, pl.Series]:
     """Return a number for every text by its normal form, and the distinct normal forms by number."""
     as_written, distinct = encode(texts)
-    number, forms = encode(normalise(distinct))
+    number, forms = encode(normal_form(distinct))
     return (number[as_written] if len(distinct) else as_written), forms
 
 
@@ -197,7 +199,7 @@ def worth_of_terms(vocabulary: pl.Series, *, values: pl.DataFrame, columns: Sequ
         numbers = values.select(pl.col(name).cast(pl.Float64) for name in columns)
     except pl.exceptions.PolarsError:
         raise BadInput(_ODD_VALUES) from None
-    table = numbers.with_columns(normalize(values["term"].cast(pl.String)).alias("term"))
+    table = numbers.with_columns(join_terms(values["term"].cast(pl.String)).alias("term"))
     n_twice = table.height - table["term"].n_unique()
     if n_twice:
         raise BadInput(f"the table of term values has {n_twice} terms more than once (case does not count)")

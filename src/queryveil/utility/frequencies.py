@@ -60,23 +60,23 @@ def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
 
 def _places(counts: Int64s, n_top: int) -> Floats:
     """Return the part of the first `n_top` places that each thing has: 1, 0, or an equal part of the last ones."""
-    there = counts[counts > 0]
-    if len(there) <= n_top:
+    positive = counts[counts > 0]
+    if len(positive) <= n_top:
         return np.asarray(counts > 0, np.float64)
-    last = np.partition(there, len(there) - n_top)[len(there) - n_top]
-    n_above = int((there > last).sum())
-    part = (n_top - n_above) / int((there == last).sum())
+    last = np.partition(positive, len(positive) - n_top)[len(positive) - n_top]
+    n_above = int((positive > last).sum())
+    part = (n_top - n_above) / int((positive == last).sum())
     return np.where(counts > last, 1.0, np.where(counts == last, part, 0.0))
 
 
 def _correlation(before: Int64s, after: Int64s) -> Measures:
-    there = before[before > 0]
-    if not len(there):
+    asked = before[before > 0]
+    if not len(asked):
         return note("the frequency correlation is left out: the log has no queries")
     # Whatever is as frequent as the last one is looked at too, or the choice among them would be ours.
-    least = np.partition(there, max(0, len(there) - N_RANKED))[max(0, len(there) - N_RANKED)]
+    least = np.partition(asked, max(0, len(asked) - N_RANKED))[max(0, len(asked) - N_RANKED)]
     looked_at = before >= least
-    if there.max() == least:
+    if asked.max() == least:
         return note("the frequency correlation is left out: all queries of the log are equally frequent")
     value = spearman(before[looked_at], after[looked_at])
     about = "rank correlation of how often the most frequent queries are asked, 1 is the same order"
@@ -114,9 +114,9 @@ def category_profiles(pair: Pair) -> Measures:
     # A released user who may be any of n people is a part of each of their profiles. With windows a person is several
     # released users, and all of them together make up the profile.
     is_cut = pair.release.manifest.parameters.get("window") is not None
-    released, there = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
-    same = there * (np.abs(before - released) < 1e-6).all(axis=1)
-    moved = there * jensen_shannon(before, released) + (1.0 - there)
+    released, presence = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
+    same = presence * (np.abs(before - released) < 1e-6).all(axis=1)
+    moved = presence * jensen_shannon(before, released) + (1.0 - presence)
     notes = () if pair.identity.exact else (_CUT if is_cut else _FRESH,)
     about = "of the users have as many queries of each category as before"
     unmoved = kept("profiles_unchanged", float(same.mean()), about=about, group="profiles")
@@ -137,8 +137,8 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
 
     >>> from queryveil.data.rows import Rows
     >>> who = Identity(users=Rows.from_lists([[0], [1, 2]]), exact=False)
-    >>> released, there = merged(np.array([[2, 0], [1, 4]]), identity=who, n_users=4, is_cut=False)
-    >>> released.tolist(), there.tolist()
+    >>> released, presence = merged(np.array([[2, 0], [1, 4]]), identity=who, n_users=4, is_cut=False)
+    >>> released.tolist(), presence.tolist()
     ([[2.0, 0.0], [1.0, 4.0], [1.0, 4.0], [0.0, 0.0]], [1.0, 0.5, 0.5, 0.0])
     """
     owners = identity.users
@@ -147,9 +147,9 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     of_category = (np.repeat(part, owners.lengths) for part in parts.T)
     summed = np.stack([np.bincount(owners.values, weights=each, minlength=n_users) for each in of_category], axis=1)
     weight = identity.n_candidates_of(n_users)
-    there = np.minimum(1.0, weight)
-    scale = np.where(weight > 0, there if is_cut else weight, 1.0)
-    return summed / scale[:, None], there
+    presence = np.minimum(1.0, weight)
+    scale = np.where(weight > 0, presence if is_cut else weight, 1.0)
+    return summed / scale[:, None], presence
 
 
 def jensen_shannon(one: Int64s | Floats, other: Int64s | Floats) -> Floats:

@@ -15,7 +15,7 @@ from queryveil.errors import BadInput
 from queryveil.pairing import Identity, Pair
 from queryveil.release import Release
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import Tokens, encode, normalise, worth_of_terms
+from queryveil.text.tokens import Tokens, encode, normal_form, worth_of_terms
 from queryveil.utility.score import Measures, Score, kept, note, share
 
 GENERALISATION = "generalisation"
@@ -92,7 +92,7 @@ def _known(bags: Transactions, *, taxonomy: Taxonomy, distinct: bool) -> Transac
 def nodes_of(released: Transactions, *, taxonomy: Taxonomy) -> Int32s:
     """Return the node of every released item."""
     codes, distinct = encode(released.frame["items"].explode(empty_as_null=False))
-    named = taxonomy.named(distinct)
+    named = taxonomy.find_names(distinct)
     nodes = np.where(named >= 0, named, taxonomy.find_all(distinct)).astype(np.int32)
     if (nodes < 0).any():
         raise BadInput("the release has items that the taxonomy does not know; give the one it was made with")
@@ -207,7 +207,7 @@ def kept_of_groups(pair: Pair) -> Measures:
     pairs = bags.frame.select("id", term="items").explode("term", empty_as_null=False)
     if isinstance(pair.original, Profiles):
         codes, texts = encode(pairs["term"])
-        pairs = pairs.with_columns(term=normalise(texts).gather(codes)).filter(pl.col("term") != "")
+        pairs = pairs.with_columns(term=normal_form(texts).gather(codes)).filter(pl.col("term") != "")
     pairs = pairs.unique()
     mine, theirs = pairs["term"].unique(), groups.frame["terms"].explode(empty_as_null=False).unique()
     n_members = int(groups.frame.filter(pl.col("terms").list.len() > 0)["members"].sum())

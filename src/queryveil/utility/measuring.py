@@ -94,7 +94,7 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
 
 
 def _loss(release: Release) -> Measures:
-    """Take over what km with a taxonomy says of itself: what a term moved up by cannot be told from the files."""
+    """Return the loss in the manifest of km with a taxonomy: the files do not show how far a term was generalised."""
     loss = release.manifest.measures.get("loss")
     if loss is None or release.manifest.parameters.get("taxonomy") is None:
         return Measures()

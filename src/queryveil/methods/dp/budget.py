@@ -214,7 +214,7 @@ def _read(handle: int, *, name: str) -> Ledger | None:
     if not text:
         return None
     if not text.endswith(b"\n"):
-        cut_off = "the last line of the ledger is cut off; mend it by hand, and count it as spent if in doubt"
+        cut_off = "the last line of the ledger is cut off; fix it by hand, and count it as spent if in doubt"
         raise BadFile(name, cut_off)
     first, *others = text.splitlines()
     return Ledger(
@@ -230,11 +230,11 @@ def _line(text: bytes, kind: type[_Line], *, number: int, name: str) -> _Line:
     try:
         line = msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BadParameter):
-        raise BadFile(name, f"line {number} is not one of a ledger; mend it by hand, or name another file") from None
+        raise BadFile(name, f"line {number} is not one of a ledger; fix it by hand, or name another file") from None
     # Of a key that stands twice the last value would count here, and perhaps the first for somebody who looks at it.
     keys = [key for key, _ in json.loads(text, object_pairs_hook=list)]
     if len(set(keys)) < len(keys):
-        raise BadFile(name, f"line {number} of the ledger has a key twice; mend it by hand, or name another file")
+        raise BadFile(name, f"line {number} of the ledger has a key twice; fix it by hand, or name another file")
     return line
 
 

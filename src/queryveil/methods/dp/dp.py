@@ -26,7 +26,7 @@ from queryveil.methods.settings import Choice, DpSettings
 from queryveil.release import SEEDED_NOISE, ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail, versions
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
-from queryveil.text.tokens import encode, encode_normalised
+from queryveil.text.tokens import encode, encode_normal_form
 
 _MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
 _MUCH_DELTA = (
@@ -159,7 +159,7 @@ def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
 
 def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
     """Number the queries of the rows by their normal form, each distinct one looked at once; an empty one is -1."""
-    codes, texts = encode_normalised(asked)
+    codes, texts = encode_normal_form(asked)
     numbers = np.where(may_leave(texts).to_numpy(), np.arange(len(texts)), -1).astype(np.int32)
     return (numbers[codes] if len(texts) else codes), texts
 

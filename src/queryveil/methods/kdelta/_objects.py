@@ -10,7 +10,7 @@ import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s
 from queryveil.data.rows import Rows, pointers
-from queryveil.text.tokens import encode, encode_normalised
+from queryveil.text.tokens import encode, encode_normal_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -76,7 +76,7 @@ class Holdings(NamedTuple):
 
 def read_objects(frame: pl.DataFrame) -> Objects:
     """Number the users, queries and URLs of the rows that have a query."""
-    query, texts = encode_normalised(frame["query"])
+    query, texts = encode_normal_form(frame["query"])
     url, urls = _clicked_urls(frame)
     user, users = encode(frame["user"])
     found = Objects(

@@ -19,7 +19,7 @@ from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.taxonomy.tree import fold_all
-from queryveil.text.tokens import ENGLISH, encode, encode_normalised
+from queryveil.text.tokens import ENGLISH, encode, encode_normal_form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -93,7 +93,7 @@ def _given(profiles: Profiles) -> TermProfiles:
     # Privacy: HIV and hiv would be two terms, each held by half of those who have it.
     lists = profiles.frame.select(owner=pl.int_range(pl.len()), term="terms", weight="weights")
     entries = lists.explode("term", "weight", empty_as_null=False).cast({"weight": pl.Float64})
-    codes, vocabulary = encode_normalised(entries["term"])
+    codes, vocabulary = encode_normal_form(entries["term"])
     entries = entries.with_columns(term=codes).filter(vocabulary.gather(codes) != "")
     heaviest = entries.group_by("owner", "term").max().sort("owner", "term")
     owner, term, weights = (heaviest[name].to_numpy() for name in heaviest.columns)

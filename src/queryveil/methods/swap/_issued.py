@@ -11,7 +11,7 @@ import polars as pl
 
 from queryveil.data import Bools, Bytes, UInt64s
 from queryveil.kernels import njit
-from queryveil.text.tokens import IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
+from queryveil.text.tokens import IS_WORD_BYTE, LOWER_BYTES, join_terms, text_bytes
 
 BITS = 12
 WORDS = 8
@@ -185,7 +185,7 @@ def hash_queries(queries: pl.Series, *, key: UInt64s) -> UInt64s:
     if data[ptr[0] : ptr[-1]].max(initial=0) >= _ASCII_END:
         is_other = queries.str.len_bytes() != queries.str.len_chars()
         composed = queries.filter(is_other).str.normalize("NFC")
-        data, ptr = text_bytes(queries.clone().scatter(is_other.arg_true(), normalize(composed)))
+        data, ptr = text_bytes(queries.clone().scatter(is_other.arg_true(), join_terms(composed)))
     return hash_texts(data, ptr, _WORDS, key)
 
 

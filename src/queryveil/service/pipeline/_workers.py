@@ -122,7 +122,7 @@ def _begin(settings: StreamSettings) -> None:
     global _worker  # noqa: PLW0603 - the one place where a process keeps what it was started with
     # Ctrl-C goes to the whole group, and is for the parent, which ends its workers when it is done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    progress.leave_telling_to_parent()
+    progress.ignore_notices()
     Thread(target=_end_with_parent, daemon=True).start()
     _worker = InProcess(settings)
 

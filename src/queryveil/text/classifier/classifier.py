@@ -29,7 +29,7 @@ from queryveil.text._hash_tables import ByteWords, find_hashes, find_words, plac
 from queryveil.text.classifier import _unit_kernels, _word_kernels
 from queryveil.text.classifier._unit_kernels import Units
 from queryveil.text.classifier._word_kernels import Nearby, Vocabulary
-from queryveil.text.tokens import ENGLISH, IS_WORD_BYTE, LOWER_BYTES, normalize, text_bytes
+from queryveil.text.tokens import ENGLISH, IS_WORD_BYTE, LOWER_BYTES, join_terms, text_bytes
 
 CATEGORIES: Final = (
     "Arts", "Business", "Computers", "Games", "Health", "Home", "Kids and Teens", "News", "Recreation", "Reference",
@@ -77,7 +77,7 @@ def _read(path: str | Path | None, default: str, **columns: type[pl.DataType]) -
             return _load(file, columns)
     frame = _load(Path(path), columns)
     texts = [name for name, kind in columns.items() if kind == pl.String and name != "category"]
-    frame = frame.with_columns(normalize(frame[name]).alias(name) for name in texts)
+    frame = frame.with_columns(join_terms(frame[name]).alias(name) for name in texts)
     return frame.filter(pl.all_horizontal(pl.col(name) != "" for name in texts))
 
 
@@ -99,7 +99,7 @@ def _load(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     typed = frame.select(pl.col(column).cast(kind, strict=False) for column, kind in columns.items())
     for column in columns:
         if typed[column].null_count():
-            raise BadFile(path.name, f"{typed[column].null_count()} rows have no readable {column}; mend or drop them")
+            raise BadFile(path.name, f"{typed[column].null_count()} rows have no readable {column}; fix or drop them")
     return typed
 
 
@@ -113,7 +113,7 @@ def byte_words(texts: pl.Series) -> ByteWords:
     texts = texts.cast(pl.String).fill_null("")
     is_plain = texts.str.len_bytes() == texts.str.len_chars()
     if not is_plain.all():
-        texts = texts.scatter((~is_plain).arg_true(), normalize(texts.filter(~is_plain)))
+        texts = texts.scatter((~is_plain).arg_true(), join_terms(texts.filter(~is_plain)))
     data, ptr = text_bytes(texts)
     return find_words(LOWER_BYTES[data[ptr[0] : ptr[-1]]], ptr - ptr[0], IS_WORD_BYTE)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from queryveil.text.identifiers._kernels import CITY_END, FIRST, PLACE_CUE, SMALL_TOWN, STATE_END, SURNAME, SURNAME_WORD
-from queryveil.text.identifiers.table import GONE, Found, IdentifierKind, Word, identifier_table
+from queryveil.text.identifiers.table import MASK, Found, IdentifierKind, Word, identifier_table
 
 _NUMBER = r"(?<![\w.,$#-])\d{1,5}(?:-\d{1,4}|-?[a-d])?"
 _UNIT = r"(?:,? (?:apt|apartment|suite|ste|unit|flat|floor|#)\.? ?#?[a-z]?\d{0,5}[a-z]?(?!\w))?"
@@ -70,8 +70,8 @@ def zip_codes(text: str, words: Sequence[Word]) -> Iterator[Found]:
         alone = text.strip(" \"'+.,") == digits and not digits.endswith("000")
         before = [word for word in words if word.end <= match.start()]
         state = before and before[-1].key in table.states and _GAP.fullmatch(text, before[-1].end, match.start())
-        # A place has been taken already where the text before is gone.
-        taken = text[: match.start()].rstrip(" ,.").endswith(GONE)
+        # A place has been found already where the text before is masked.
+        taken = text[: match.start()].rstrip(" ,.").endswith(MASK)
         asked = any(word.key in table.zip_cues for word in words) and not digits.endswith("000")
         if alone or state or taken or asked:
             yield _found(match.start(), match.end(), "zip code")

@@ -25,7 +25,7 @@ from queryveil.data import Bytes, Int32s, UInt64s
 from queryveil.text._hash_tables import find_words, place_hashes
 from queryveil.text.identifiers import _contacts, _kernels, _names, _places
 from queryveil.text.identifiers._numbers import books, checked_numbers, dates, long_numbers, phones
-from queryveil.text.identifiers.table import GONE, Found, Word, fold_text, identifier_table, without_runs, words_of
+from queryveil.text.identifiers.table import MASK, Found, Word, fold_text, identifier_table, without_runs, words_of
 from queryveil.text.tokens import text_bytes
 
 
@@ -131,27 +131,27 @@ def _find(query: str, groups: int) -> list[Found]:
 
 
 def _find_folded(text: str, groups: int) -> list[Found]:
-    """Run the groups of rules that the screen asks for; what one rule has taken the next does not see."""
+    """Run the groups of rules that the screen asks for; what one rule has found is masked for the next."""
     found: list[Found] = []
     words: Sequence[Word] = ()
     read = ""
 
-    def take(rule: Callable[[str], Iterable[Found]]) -> None:
+    def apply_rule(rule: Callable[[str], Iterable[Found]]) -> None:
         nonlocal text
         for each in list(rule(text)):
-            if GONE not in text[each.start : each.end]:
+            if MASK not in text[each.start : each.end]:
                 found.append(each)
-                text = text[: each.start] + GONE * (each.end - each.start) + text[each.end :]
+                text = text[: each.start] + MASK * (each.end - each.start) + text[each.end :]
 
-    def take_words(rule: Callable[[str, Sequence[Word]], Iterable[Found]]) -> None:
+    def apply_word_rule(rule: Callable[[str, Sequence[Word]], Iterable[Found]]) -> None:
         nonlocal words, read
         if read is not text:
             words, read = words_of(text), text
-        take(lambda text: rule(text, words))
+        apply_rule(lambda text: rule(text, words))
 
     if groups & _kernels.CONTACTS:
         for rule in _CONTACT_RULES:
-            take(rule)
+            apply_rule(rule)
     many_digits = bool(groups & _kernels.NUMBERS and _MANY_DIGITS.search(text))
     if groups & _kernels.NUMBERS:
         for start, end in books(text) if many_digits else ():
@@ -159,18 +159,18 @@ def _find_folded(text: str, groups: int) -> list[Found]:
         for rule in _NUMBER_RULES if many_digits else _RULES_FOR_FEW_DIGITS:
             # A query rarely has a second number.
             if _DIGIT.search(text):
-                take(rule)
+                apply_rule(rule)
     if groups & _kernels.PLACES:
-        take_words(_places.cities)
+        apply_word_rule(_places.cities)
     if many_digits and _MANY_DIGITS.search(text):
-        take_words(_places.zip_codes)
-        take(long_numbers)
+        apply_word_rule(_places.zip_codes)
+        apply_rule(long_numbers)
     if groups & _kernels.PLACES:
-        take_words(_places.counties)
+        apply_word_rule(_places.counties)
     if groups & _kernels.NAMES:
-        take_words(_names.names)
+        apply_word_rule(_names.names)
     if groups & _kernels.PLACES:
-        take_words(_places.small_towns)
+        apply_word_rule(_places.small_towns)
     return sorted(found, key=lambda each: each.start)
 
 

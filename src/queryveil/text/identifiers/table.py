@@ -151,7 +151,7 @@ _SAME = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _SHORT = 4
 _BLANKS = dict.fromkeys((*range(32), 127), " ")
-GONE = "\0"  # stands for every letter that a rule has taken
+MASK = "\0"  # replaces every letter of an identifier already found
 
 
 def fold_text(query: str) -> str:

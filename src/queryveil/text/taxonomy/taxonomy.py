@@ -227,8 +227,8 @@ class Taxonomy:
         found = Rows(np.append(ptr, ptr[-1]), nodes).take(self._places(words) % len(ptr))
         return found.keep(found.values >= 0)
 
-    def named(self, names: pl.Series) -> Int32s:
-        """Return the nodes of names as `names` has them, -1 for what is none; the way back from a release."""
+    def find_names(self, names: pl.Series) -> Int32s:
+        """Return the node with each name, -1 for unknown names."""
         return tree.places(names, table=self.names)
 
     def ancestors(self, node: int) -> list[int]:
