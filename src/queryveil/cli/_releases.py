@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | None]:
     """Yield a new key for its owner only, or None; it is gone in the end, unless it got its name with the release."""
     from queryveil.formats.atomic_folders import claimed, new_file, tidy
+    from queryveil.release import new_key
 
     if not wanted:
         yield None
@@ -34,7 +34,7 @@ def fresh_key(folder: Path, *, wanted: bool, force: bool) -> Iterator[Path | Non
             raise BadFile(str(path), "is already there; use it with --key, or replace it with --force")
         try:
             with new_file(partial, replace=True, so="nothing was released") as file:
-                file.write(secrets.token_bytes(32))
+                file.write(new_key())
             yield partial
         finally:
             with suppress(OSError):

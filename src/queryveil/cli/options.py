@@ -46,7 +46,7 @@ Membership = Annotated[Path | None, typer.Option(metavar="FILE", help="Who is in
 
 def read_key(path: Path | None) -> bytes | None:
     """Read the secret for keyed ids."""
-    from queryveil.release import MIN_KEY_BYTES
+    from queryveil.release import check_key
 
     if path is None:
         return None
@@ -54,8 +54,7 @@ def read_key(path: Path | None) -> bytes | None:
         key = path.read_bytes()
     except OSError as error:
         raise BadFile(str(path), f"the key cannot be read: {error.strerror}") from None
-    if len(key) < MIN_KEY_BYTES:
-        raise BadParameter("key", f"{len(key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+    check_key(key)
     return key
 
 

@@ -40,11 +40,13 @@ class LiveColumns(options.Columns):
 
     def live_policy(self, *, store: str, kept: Store) -> tuple[queryveil.ColumnPolicy, list[str]]:
         """Return the policy, and what there is to say about its key; keyed ids without a key get one by the store."""
+        from queryveil.release import new_key
+
         if self.key is not None or self.ids != "keyed":
             return self.policy(), []
         if store == "memory:":
             note = "user ids get a key of this run only; to have the same ids in the next run, give --key FILE"
-            return self.policy(queryveil.service.new_key()), [note]
+            return self.policy(new_key()), [note]
         path = Path("queryveil.key") if "://" in store else _key_beside(store)
         note = f"key of the user ids: {path}; verify needs it, keep it to yourself"
         made = queryveil.service.read_or_make_key(path, is_lost=kept.has_begun)

@@ -1,6 +1,5 @@
 """Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeAlias
@@ -12,7 +11,7 @@ from queryveil import methods
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter, QueryveilError
 from queryveil.guarantees import Guarantee
-from queryveil.release import Ids, Manifest, Release
+from queryveil.release import Ids, Manifest, Release, new_key
 from queryveil.rng import generator
 from queryveil.settings import Setting
 from queryveil.settings import settings_of as declared_settings
@@ -33,7 +32,6 @@ METHODS: Mapping[str, type[Any]] = {
     "token_hash": methods.TokenHash,
     "query_threshold": methods.QueryThreshold,
 }
-_KEY_BYTES = 32
 _PRICED = ("bid", "clicks", "impressions", "revenue")
 """Targets of km that need a table of term values."""
 
@@ -76,7 +74,7 @@ def build_method(
         taken["seed"] = seed
     if "values" in names and taken.get("target") in _PRICED:
         taken["values"] = values
-    key = secrets.token_bytes(_KEY_BYTES) if seed is None else generator(seed).bytes(_KEY_BYTES)
+    key = new_key(None if seed is None else generator(seed))
     if "key" in names:
         taken["key"] = key
     if name == "swap":

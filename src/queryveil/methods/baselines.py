@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,7 @@ from queryveil.errors import BadParameter
 from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
-from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Manifest, Release, TimeDetail
+from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail, check_key, new_key
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
@@ -157,9 +156,6 @@ class QueryThreshold(QueryThresholdSettings):
         return _release(self, log, out, name="query_threshold", removed=removed)
 
 
-_KEY_BYTES = 32
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TokenHash(TokenHashSettings):
     """Replace every term by its hash under a secret key, in the order of the terms.
@@ -185,8 +181,7 @@ class TokenHash(TokenHashSettings):
         if self.key is not None and not isinstance(self.key, bytes):
             # Privacy: a secret is never shown, whatever it is.
             raise BadParameter("key", f"a {type(self.key).__name__}", allowed="bytes, or none for a new one")
-        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
-            raise BadParameter("key", f"{len(self.key)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+        check_key(self.key)
         check_seed(self.seed)
 
     @property
@@ -201,8 +196,8 @@ class TokenHash(TokenHashSettings):
         progress.step("hashing terms")
         tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
         # A run that is to repeat needs its hashes again.
-        new_key = secrets.token_bytes if self.seed is None else rng.bytes
-        texts = hash_queries(tokens, key=new_key(_KEY_BYTES) if self.key is None else self.key)
+        key = new_key(None if self.seed is None else rng) if self.key is None else self.key
+        texts = hash_queries(tokens, key=key)
         n_terms = tokens.query_terms.lengths[tokens.row_query]
         owners, _ = encode(log.frame["user"])
         stays = n_terms > 0

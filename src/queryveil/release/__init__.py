@@ -1,13 +1,14 @@
 """A release: data, promise and manifest, the rule for released columns, and its folder."""
 
 from queryveil.release.columns import (
-    MIN_KEY_BYTES,
     ColumnPolicy,
     ColumnReport,
     Ids,
     TimeDetail,
+    check_key,
     ids_per_window,
     keyed,
+    new_key,
     pseudonyms_of_window_ids,
     window_numbers,
     window_starts,
@@ -30,7 +31,7 @@ from queryveil.release.manifest import (
 from queryveil.release.release import Release, check_target, read_release, reserved
 
 __all__ = ["MANIFEST", "SEEDED_NOISE", "SIGNATURE", "Contents", "Counts", "DataFile", "Manifest", "Noise", "Part"]
-__all__ += ["MIN_KEY_BYTES", "ColumnPolicy", "ColumnReport", "Ids", "TimeDetail"]
-__all__ += ["Release", "TextCounts", "check_target", "read_release", "reserved"]
+__all__ += ["ColumnPolicy", "ColumnReport", "Ids", "TimeDetail"]
+__all__ += ["Release", "TextCounts", "check_key", "check_target", "new_key", "read_release", "reserved"]
 __all__ += ["ids_per_window", "keyed", "pseudonyms_of_window_ids", "window_numbers", "window_starts"]
 __all__ += ["sizes", "sum_of_parts", "text_facts", "versions"]

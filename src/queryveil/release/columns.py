@@ -5,6 +5,7 @@ On one machine `ColumnPolicy.apply` does it all; Spark and streams number users 
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,8 +20,19 @@ from queryveil.errors import BadParameter
 from queryveil.formats.read import parse_choice
 from queryveil.guarantees import parse_window
 
-MIN_KEY_BYTES = 16  # the least length of a secret key
+_MIN_KEY_BYTES = 16
 _ID_LENGTH = 32
+
+
+def check_key(key: bytes | None, *, name: str = "key") -> None:
+    """Raise if a secret key is shorter than 16 bytes."""
+    if key is not None and len(key) < _MIN_KEY_BYTES:
+        raise BadParameter(name, f"{len(key)} bytes", allowed=f"at least {_MIN_KEY_BYTES} secret bytes")
+
+
+def new_key(rng: np.random.Generator | None = None) -> bytes:
+    """Return a secret key of 32 bytes from the system's secure source, or from `rng` for runs that are to repeat."""
+    return secrets.token_bytes(32) if rng is None else rng.bytes(32)
 
 
 class Ids(StrEnum):
@@ -107,8 +119,7 @@ class ColumnPolicy:
             raise BadParameter("key", "none", allowed="a file of at least 16 secret bytes when ids are keyed")
         if self.ids is not Ids.KEYED and self.key is not None:
             raise BadParameter("ids", str(self.ids), allowed="keyed when a key is given")
-        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
-            raise BadParameter("key", f"{len(self.key)} bytes", allowed="at least 16 secret bytes")
+        check_key(self.key)
 
     def check(self, columns: list[str], *, shares_days: bool = False) -> None:
         """Raise if a column to keep is not there, or if days are to be shared and the method cannot do it."""

@@ -16,8 +16,7 @@ def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Serie
     """Count the distinct texts of released rows.
 
     - `released`: the text of each released row.
-    - `asked`, `users`: the text and user of each row of the original; None if it is not known who asked what, as on a
-      stream.
+    - `asked`, `users`: text and user of each row of the original; None if it is not known who asked what (streams).
 
     >>> asked, users = pl.Series(["red wine", "Red  Wine", "gout"]), pl.Series(["u1", "u2", "u2"])
     >>> counts = count_texts(pl.Series(["red wine", "gout", "gout"]), asked=asked, users=users)

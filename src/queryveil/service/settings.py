@@ -15,7 +15,7 @@ from queryveil.errors import BadFile, BadParameter, NotWritten
 from queryveil.formats import atomic_folders, read, roles
 from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.settings import LineSettings
-from queryveil.release import ColumnPolicy, Ids
+from queryveil.release import ColumnPolicy, Ids, new_key
 from queryveil.text.classifier import Classifier
 
 LINE_FORMATS = (Format.AOL, Format.EXCITE, Format.CSV, Format.TSV, Format.JSONL)
@@ -175,7 +175,3 @@ def read_or_make_key(path: Path, *, is_lost: Callable[[], bool] = lambda: False)
     finally:
         partial.unlink(missing_ok=True)
     return key
-
-
-def new_key() -> bytes:
-    return secrets.token_bytes(32)

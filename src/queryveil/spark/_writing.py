@@ -1,7 +1,6 @@
 """A release written by a cluster: what leaves by `ColumnPolicy`, a folder of parts in place of a file, a manifest."""
 
 import hashlib
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +20,7 @@ from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.formats import extension
 from queryveil.formats.write import arrange, check_users, double_byte_order_mark, encode_rows
 from queryveil.release import MANIFEST, ColumnPolicy, DataFile, Ids, Manifest, Part, Release, TextCounts, sum_of_parts
+from queryveil.release.columns import new_key
 from queryveil.spark._executors import Batches, arrow_schema, map_batches, map_frames, to_polars
 from queryveil.spark._storage import Storage
 
@@ -42,9 +42,7 @@ class ReleasedRows:
 def derive_secret(seed: int | None, purpose: str) -> bytes:
     """Return the secret that executors derive their random choices from: a new one, or one that follows from a seed."""
     # A task that Spark runs again must come to the same, so nothing is drawn there.
-    if seed is None:
-        return secrets.token_bytes(32)
-    return hashlib.blake2b(f"{purpose} {seed}".encode(), digest_size=32).digest()
+    return new_key() if seed is None else hashlib.blake2b(f"{purpose} {seed}".encode(), digest_size=32).digest()
 
 
 def keyed_digests(texts: pl.Series, *, secret: bytes) -> list[bytes]:

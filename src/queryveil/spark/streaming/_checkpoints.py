@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from queryveil.errors import BadFile, BadParameter, EngineFailed
+from queryveil.release import new_key
 from queryveil.service.settings import check_settings
 from queryveil.spark._executors import translate_spark_errors
 from queryveil.spark._storage import Storage
@@ -22,7 +23,6 @@ _SETTINGS, _SECRET, _COLUMNS = "queryveil.settings", "queryveil.secret", "queryv
 POOLS, PROFILES = "swap", "profiles"
 """Where in a checkpoint Spark keeps the pools and the profiles."""
 _SINK_LOG = "_spark_metadata"
-_SECRET_BYTES = 32
 
 
 def inside(folder: str, name: str) -> str:
@@ -78,7 +78,7 @@ class Folders:
                 raise BadParameter("sink", self.sink, allowed=allowed)
             storage.make_private(self.checkpoint, shown_name=PurePosixPath(self.checkpoint).name)
             if not storage.exists(kept_secret):
-                self._write(kept_secret, secret or secrets.token_bytes(_SECRET_BYTES))
+                self._write(kept_secret, secret or new_key())
             self._write(kept_settings, made_with.encode())
         if not storage.exists(kept_secret):
             raise BadFile(kept_secret, "it is missing, and the stream cannot go on without it; restore a copy")

@@ -18,7 +18,7 @@ from queryveil.errors import BadParameter, MissingColumn, MissingExtra
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.settings import PoolRules, PoolSettings
 from queryveil.methods.swap.preparing import check_classifier, check_unclassified
-from queryveil.release import MIN_KEY_BYTES, ColumnPolicy, Ids, TimeDetail
+from queryveil.release import ColumnPolicy, Ids, TimeDetail, check_key
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Folders, StreamCounts, read_counts
 from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, unpack_rows
@@ -92,8 +92,7 @@ class SwapStream(PoolRules):
         for name in self._columns.keep:
             if name in ("shard", "category"):
                 raise BadParameter("keep", name, allowed="other columns: each row has one of that name")
-        if self.secret is not None and len(self.secret) < MIN_KEY_BYTES:
-            raise BadParameter("secret", f"{len(self.secret)} bytes", allowed=f"at least {MIN_KEY_BYTES} secret bytes")
+        check_key(self.secret, name="secret")
 
     @property
     def promise(self) -> SwapAnonymity:
@@ -108,8 +107,7 @@ class SwapStream(PoolRules):
         """
         check_streaming_extra()
         if self.secret is None:
-            allowed = f"at least {MIN_KEY_BYTES} secret bytes kept beside the checkpoint"
-            raise BadParameter("secret", "none", allowed=allowed)
+            raise BadParameter("secret", "none", allowed="at least 16 secret bytes kept beside the checkpoint")
         for name in ("user", "query"):
             if name not in events.columns:
                 raise MissingColumn("the events", name, found=events.columns)
