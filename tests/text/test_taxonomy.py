@@ -156,6 +156,10 @@ def test_the_way_back_from_names_is_exact() -> None:
     assert tree.find_names(pl.Series(["food", "milk", "Ice cream", "ice cream", None])).tolist() == [0, 2, 1, -1, -1]
 
 
+def test_a_name_is_one_word_however_many_blanks_it_has() -> None:
+    assert Taxonomy.from_pairs([("Ice \u00a0 cream", "food")]).item_names.to_list() == ["food", "Ice_cream"]
+
+
 def test_a_file_with_a_mark_blanks_quotes_and_empty_lines_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, "\ufeffChild , PARENT", ' apple ,"fruit, ripe"', "", "  ", '"fruit, ripe", food', "")
     tree = Taxonomy.read_csv(path)

@@ -199,7 +199,7 @@ def group_terms(groups: Groups) -> pl.DataFrame:
     """Return each `term`, in one word, of each group (its place is `row`), with its `weight` and any `holders`."""
     n_terms = pl.col("terms").list.len()
     told = pl.col("holders").fill_null(pl.lit(None, pl.Int64).repeat_by(n_terms))
-    words = pl.col("terms").list.eval(pl.element().str.replace_all(r"\s", "_"))
+    words = pl.col("terms").list.eval(pl.element().str.replace_all(r"\s+", "_"))
     frame = groups.frame.with_row_index("row").with_columns(told, term=words, weight="weights", n_terms=n_terms)
     return frame.explode("term", "weight", "holders", empty_as_null=False)
 

@@ -82,8 +82,7 @@ def _has_name(people: Sequence[Person], pair: Pair, *, texts: pl.Series, users: 
     mine = np.isin(users, sought) | bool((sought == -1).any())
     words = [set(text.split(" ")) for text in join_terms(texts.filter(pl.Series(mine)))]
     owners = users[mine]
-    called = pl.Series([person.name for person in people], dtype=pl.String)
-    names = [set(name.split(" ")) for name in join_terms(called)]
+    names = [set(name.split(" ")) for name in join_terms(pl.Series([each.name for each in people], dtype=pl.String))]
     return [
         any((user in (-1, owner)) and name <= said for owner, said in zip(owners.tolist(), words, strict=True))
         for user, name in zip(sought.tolist(), names, strict=True)

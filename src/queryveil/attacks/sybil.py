@@ -222,7 +222,7 @@ def _as_nodes(texts: pl.Series, taxonomy: Taxonomy) -> pl.Series:
     """Write the names of the nodes for the terms that a taxonomy knows, nothing for fewer than two."""
     words = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.str.split(" ")}).explode("word")
     node = taxonomy.find_all(words["word"])
-    names = taxonomy.names.cast(pl.String).gather(np.maximum(node, 0)).str.replace_all(r"\s", "_")
+    names = taxonomy.item_names.gather(np.maximum(node, 0))
     known = words.select("row", name=names).filter(pl.Series(node >= 0)).group_by("row").agg(pl.col("name").unique())
     known = known.filter(pl.col("name").list.len() >= 2)
     rows = pl.DataFrame({"row": np.arange(len(texts))}).join(known, on="row", how="left", maintain_order="left")

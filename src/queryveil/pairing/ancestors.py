@@ -32,7 +32,7 @@ class Ancestors:
     @classmethod
     def of(cls, vocabulary: pl.Series, *, released: Bools, taxonomy: Taxonomy) -> Self:
         """Find the nodes of the released texts: names of nodes in one word, in angle brackets or without."""
-        names = taxonomy.names.cast(pl.String).str.replace_all(r"\s", "_")
+        names = taxonomy.item_names
         is_first = names.is_first_distinct()
         texts = vocabulary.filter(pl.Series(released)).str.replace(r"^<(.*)>$", "${1}")
         place = places(texts, table=names.filter(is_first))

@@ -281,7 +281,7 @@ def identify(pair: "Pair") -> Identity:
         _check_known(found, "none of its user ids is in the original: give the log that it was made from")
         return found
     is_swapped = isinstance(release.promise, SwapAnonymity)
-    if isinstance(data, QueryLog) and columns.ids is Ids.KEYED and (is_swapped or parameters.get("window") is None):
+    if isinstance(data, QueryLog) and columns.ids is Ids.KEYED and (is_swapped or release.promise.window is None):
         if pair.key is None:
             raise BadInput("its user ids are keyed, so the key is needed to tell who is who: add --key FILE")
         names = keyed(users, key=pair.key)

@@ -76,7 +76,7 @@ def released_texts(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
         return places, candidates, data.frame["query"]
     lists = data.frame["terms"] if isinstance(data, Groups) else data.frame["items"]
     # An item may have blanks inside, which would split it.
-    return places, candidates, lists.list.eval(pl.element().str.replace_all(r"\s", "_")).list.join(" ")
+    return places, candidates, lists.list.eval(pl.element().str.replace_all(r"\s+", "_")).list.join(" ")
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -253,7 +253,7 @@ def measure(original: SparkLog, released: SparkLog, *, manifest: Manifest) -> sc
         kept_score("log_size_kept", score.share(float(kept.sum()), float(terms_before.sum()))),
     ]
     notes = [_LEFT_OUT]
-    if manifest.parameters.get("window") is None:
+    if manifest.promise.window is None:
         n_users = original.n_users
         scores.insert(1, kept_score("users_kept", score.share(min(released.n_users, n_users), n_users)))
     else:

@@ -113,7 +113,7 @@ def category_profiles(pair: Pair) -> Measures:
     after = _count(pair.released_rows, category, n_owners=pair.n_candidates)
     # A released user who may be any of n people is a part of each of their profiles. With windows a person is several
     # released users, and all of them together make up the profile.
-    is_cut = pair.release.manifest.parameters.get("window") is not None
+    is_cut = pair.release.promise.window is not None
     released, presence = merged(after, identity=pair.identity, n_users=pair.n_users, is_cut=is_cut)
     same = presence * (np.abs(before - released) < 1e-6).all(axis=1)
     moved = presence * jensen_shannon(before, released) + (1.0 - presence)

@@ -233,7 +233,7 @@ def terms_kept(terms: TermCounts) -> float:
 
 def _users_kept(pair: Pair, identity: Identity | None) -> float | None:
     n_users = pair.n_users
-    if pair.release.manifest.parameters.get("window") is None:
+    if pair.release.promise.window is None:
         return share(min(pair.n_candidates, n_users), n_users)
     return None if identity is None else share(float(identity.n_candidates_of(n_users).clip(max=1.0).sum()), n_users)
 
@@ -246,7 +246,7 @@ def _log_size(terms: TermCounts, *, taxonomy: Taxonomy | None) -> tuple[float, t
         return share(left, whole), ()
     if taxonomy is None:
         return share(left, whole), (NO_TAXONOMY,)
-    names = pl.DataFrame({"name": "<" + taxonomy.names.str.replace_all(r"\s+", "_") + ">", "loss": taxonomy.loss})
+    names = pl.DataFrame({"name": "<" + taxonomy.item_names + ">", "loss": taxonomy.loss})
     nodes = pl.DataFrame({"name": terms.vocabulary.filter(is_node), "n": terms.after[is_node]})
     found = nodes.join(names.unique("name", keep="first", maintain_order=True), on="name")
     left += float(((1.0 - found["loss"]) * found["n"]).sum())

@@ -303,7 +303,7 @@ def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
     marked[nodes[is_node]] = False
     marked[taxonomy.parent[1:]] = True
     # One word between angle brackets, so that nobody takes it for something that was searched for.
-    one_word = "<" + names.str.replace_all(r"\s+", "_") + ">"
+    one_word = "<" + taxonomy.item_names + ">"
     names_shown = pl.select(pl.when(pl.Series(marked)).then(one_word).otherwise(names)).to_series()
     return Items(
         parent=np.concatenate([taxonomy.parent, np.maximum(nodes[own], 0)]).astype(np.int32),

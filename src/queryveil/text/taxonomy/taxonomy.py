@@ -134,6 +134,11 @@ class Taxonomy:
     plurals: Plurals | None
     node_hypernyms: Rows[np.int32]
 
+    @property
+    def item_names(self) -> pl.Series:
+        """The names, each in one word."""
+        return self.names.cast(pl.String).str.replace_all(r"\s+", "_")
+
     @classmethod
     def read_csv(cls, path: str | Path) -> Taxonomy:
         """Read a CSV file of pairs with the header `child,parent`; names are matched in lower case.
