@@ -28,12 +28,12 @@ from queryveil.attacks import (
 )
 from queryveil.attacks.attacker import Attacker, AuxiliaryData, Exposure, Person
 from queryveil.attacks.token_inversion import TokenInversion
-from queryveil.data import Format, Layout, Profiles, QueryLog
-from queryveil.errors import BadParameter, MissingExtra
-from queryveil.formats import read_log
+from queryveil.data import Format, Layout, QueryLog, Transactions
+from queryveil.errors import BadInput, BadParameter, MissingExtra
+from queryveil.formats import read_original
 from queryveil.guarantees import SwapAnonymity
 from queryveil.html_tables import percent, table
-from queryveil.pairing import ESTIMATED, Pair, pseudonymised
+from queryveil.pairing import ESTIMATED, Original, Pair, pseudonymised
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
 
@@ -169,7 +169,7 @@ class Attacks:
         return {"exact": self.exact, "attempts": attempts, "skipped": [asdict(each) for each in self.skipped]}
 
 
-def as_log(original: QueryLog | Profiles) -> QueryLog:
+def as_log(original: Original) -> QueryLog:
     """Return profiles as a log of which each row has all terms of a user, as groups have them; a log as it is.
 
     >>> as_log(Profiles.from_dicts({"u1": {"Guinea pig": 1, "tea": 2}})).frame.rows()
@@ -177,13 +177,15 @@ def as_log(original: QueryLog | Profiles) -> QueryLog:
     """
     if isinstance(original, QueryLog):
         return original
+    if isinstance(original, Transactions):
+        raise BadInput("attackers look for people: give a log; a plain file of items is one with --format transactions")
     words = pl.element().str.normalize("NFC").str.to_lowercase().str.strip_chars().str.replace_all(r"\s+", "_")
     texts = original.frame.select("user", query=pl.col("terms").list.eval(words).list.join(" "))
     return QueryLog.from_frame(texts, layout=Layout(format=Format.TRANSACTIONS))
 
 
 def attack(
-    original: QueryLog | Profiles | Path | str,
+    original: Original | Path | str,
     release: Release | Path | str,
     *,
     key: bytes | None = None,
@@ -198,7 +200,7 @@ def attack(
 ) -> Attacks:
     """Attack a release, and the pseudonymised original for comparison, with every attacker that fits.
 
-    - `original`: the log or the profiles that the release was made from, or the file of the log. Attackers see of it
+    - `original`: the log or the profiles that the release was made from, or the file. Attackers see of it
       only what they are said to know; it is there to judge them.
     - `release`: the release, or its folder.
     - `key`: the key of keyed ids or hashed terms.
@@ -211,9 +213,9 @@ def attack(
     - `n_targets`: the most people that each seeks.
     - `seed`: repeats what is drawn.
     """
-    log = read_log(original) if isinstance(original, str | Path) else as_log(original)
     judged = release if isinstance(release, Release) else read_release(release)
-    pair = Pair(log, release=judged, key=key, taxonomy=taxonomy)
+    before = read_original(original, judged.promise) if isinstance(original, str | Path) else original
+    pair = Pair(as_log(before), release=judged, key=key, taxonomy=taxonomy)
     pair.check_original()
     chosen = attackers(judged, n_targets=n_targets, seed=seed, only=only)
     auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)

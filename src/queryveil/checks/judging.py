@@ -18,7 +18,7 @@ from queryveil.checks.tokens import terms_of
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
-from queryveil.formats import are_profiles, read_log, read_profiles, read_transactions
+from queryveil.formats import read_original
 from queryveil.formats.aggregates import read_membership
 from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
 
@@ -68,7 +68,7 @@ def verify(
         fault = signature_fault(release.contents, public=signed_by)
         faults += [] if fault is None else [fault]
     try:
-        before = _read_original(original, release.promise)
+        before = read_original(original, release.promise) if isinstance(original, Path | str) else original
         faults += _other_before(release, before)
         verdict = _judged(
             release, original=before, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership
@@ -80,18 +80,6 @@ def verify(
         n_users = release.data.n_users if isinstance(release.data, QueryLog) else release.data.n_rows
         verdict = Verdict(promise=release.promise, n_users=n_users, n_checked_users=0)
     return verdict.with_faults(faults, notes=whole.notes_of(release.contents))
-
-
-def _read_original(original: Original | None, promise: guarantees.Guarantee) -> _Read | None:
-    """Return the original, read from its file, if it is one, as the promise needs it."""
-    if not isinstance(original, Path | str):
-        return original
-    if promise.promises_nothing:
-        return None
-    if isinstance(promise, guarantees.TransactionAnonymity):
-        return read_transactions(original)
-    is_of_profiles = isinstance(promise, guarantees.Linkability) and are_profiles(original)
-    return read_profiles(original) if is_of_profiles else read_log(original)
 
 
 def _other_before(release: Release, original: _Read | None) -> list[str]:

@@ -25,6 +25,7 @@ from queryveil.settings import Setting, setting, setting_of, settings_of
 if TYPE_CHECKING:
     import polars as pl
 
+    from queryveil import pairing
     from queryveil.spark import Spark, SparkLog
     from queryveil.text.classifier import Classifier
 
@@ -101,7 +102,11 @@ class Reading:
             return queryveil.read_profiles(source, bad_rows=self.bad_rows)
         return self.read(source)
 
-    def read_original(self, source: str, release: queryveil.Release) -> queryveil.QueryLog | queryveil.Profiles:
+    def read_original(self, source: str, release: queryveil.Release) -> pairing.Original:
+        from queryveil.formats import read_original
+
+        if self.file_format is None and self.columns is None:
+            return read_original(source, release.promise, bad_rows=self.bad_rows)
         return self.read_people(source) if release.promise.is_of_profiles else self.read(source)
 
     def read_on(self, spark: Spark, source: str | list[str]) -> SparkLog:

@@ -49,6 +49,5 @@ def compile_all() -> int:
             compile_for(name)
     n_compiled, n_kept = counter.n_compiled - n_compiled, counter.n_kept - n_kept
     if n_kept < n_compiled:
-        allowed = "a folder that you can write: none for the compiled code is writable"
-        raise BadParameter("NUMBA_CACHE_DIR", "none", allowed=allowed)
+        raise BadParameter("NUMBA_CACHE_DIR", "none", allowed="a folder that you can write, for the compiled code")
     return n_compiled

@@ -1,6 +1,7 @@
-"""Read profiles as JSON lines: one user per line with weighted terms."""
+"""Read profiles as JSON lines, one user per line with weighted terms, and what a release was made from."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from sys import float_info
 from typing import Any
 
@@ -9,12 +10,14 @@ import polars as pl
 import pyarrow as pa
 from msgspec import UNSET
 
-from queryveil.data import PROFILES_SCHEMA, Profiles
-from queryveil.errors import BadFile
+from queryveil.data import PROFILES_SCHEMA, Profiles, QueryLog, Transactions
+from queryveil.errors import BadFile, BadInput, MissingColumn
 from queryveil.formats.jsonl import JSON_REASONS, decode_lines, json_value, scalar_as_text
-from queryveil.formats.read import parse_choice
+from queryveil.formats.read import parse_choice, read_log
 from queryveil.formats.records import BadRowPolicy, Tally, read_records
 from queryveil.formats.streams import ByteStream, Source, find_sources, open_streams
+from queryveil.formats.transactions import read_transactions
+from queryveil.guarantees import Guarantee
 
 NO_USER, NO_TERMS, EMPTY_TERM, TERM_TWICE, BAD_WEIGHT = 121, 122, 123, 124, 125
 REASONS: Mapping[int, str] = {
@@ -95,6 +98,24 @@ def are_profiles(source: Source) -> bool:
         # Such a line may be longer than the head, as that of a user of thousands of terms.
         return line.lstrip().startswith(b'{"user":') and b'"terms":' in line and b'"query"' not in line
     return isinstance(value, dict) and "terms" in value and not {"query", "user_query", "query_id"} & value.keys()
+
+
+def read_original(
+    source: Source, promise: Guarantee, *, bad_rows: BadRowPolicy | str = BadRowPolicy.FAIL
+) -> QueryLog | Transactions | Profiles:
+    """Return what a release with this promise was made from: profiles, transactions or a log, as the file looks.
+
+    Where transactions were released, a file that is no log is read as transactions; stdin is always read as a log.
+    """
+    if are_profiles(source):
+        if not promise.is_of_profiles:
+            raise BadInput("these are profiles, and the release was not made from profiles; give what it was made from")
+        return read_profiles(source, bad_rows=bad_rows)
+    if promise.released == "transactions" and source != "-":
+        with suppress(BadFile, MissingColumn):
+            return read_log(source, bad_rows=bad_rows)
+        return read_transactions(source, bad_rows=bad_rows)
+    return read_log(source, bad_rows=bad_rows)
 
 
 def _is_weight(value: Any) -> bool:

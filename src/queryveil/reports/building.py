@@ -11,7 +11,7 @@ from queryveil.attacks import Attacker, Attacks, AuxiliaryData, Person, suite
 from queryveil.checks import verify
 from queryveil.data import QueryLog, Tallies
 from queryveil.errors import BadInput, NothingPromised
-from queryveil.formats import are_profiles, read_log, read_profiles
+from queryveil.formats import read_original
 from queryveil.guarantees import NoPromise
 from queryveil.pairing import Original, Pair
 from queryveil.release import Release, read_release
@@ -63,8 +63,7 @@ def report(
         check_values(values)
     judged = release if isinstance(release, Release) else read_release(release)
     if isinstance(original, Path | str):
-        is_of_profiles = judged.promise.is_of_profiles and are_profiles(original)
-        original = read_profiles(original) if is_of_profiles else read_log(original)
+        original = read_original(original, judged.promise)
     pair = None if original is None else Pair(original, release=judged, key=key, taxonomy=taxonomy)
     if pair is not None and isinstance(original, QueryLog):
         pair.check_original()

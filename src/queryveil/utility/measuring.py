@@ -8,7 +8,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
-from queryveil.formats import read_log
+from queryveil.formats import read_original
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Original, Pair, share_numbers
 from queryveil.release import Release, read_release
@@ -47,7 +47,7 @@ def measure(
     (0.64, 0.375)
     """
     judged = release if isinstance(release, Release) else read_release(release)
-    before = read_log(original) if isinstance(original, str | Path) else original
+    before = read_original(original, judged.promise) if isinstance(original, str | Path) else original
     pair = Pair(before, release=judged, key=key, taxonomy=taxonomy)
     return run(pair, values=values, membership=membership)
 
