@@ -37,7 +37,7 @@ def place(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "promise", "kind"),
     [
-        *[(f"log.{ending}", promise, QueryLog) for ending in ("tsv", "csv", "jsonl") for promise in (KM, LISTS, GROUPS)],
+        *[(f"log.{end}", promise, QueryLog) for end in ("tsv", "csv", "jsonl") for promise in (KM, LISTS, GROUPS)],
         *[(f"lists.{ending}", LISTS, Transactions) for ending in ("tsv", "csv", "jsonl", "txt")],
         ("pets.jsonl", GROUPS, Profiles),
     ],
