@@ -14,7 +14,7 @@ from queryveil.guarantees import DifferentialPrivacy
 
 def said(epsilon: float, delta: float) -> tuple[str, str]:
     words = DifferentialPrivacy(epsilon=epsilon, delta=delta).in_words()
-    found = re.search(r"a factor of at most (\S+), but for a part of (.+)\.$", words)
+    found = re.search(r"a factor of at most (\S+), plus at most (.+)\.$", words)
     assert found is not None
     return found[1], found[2]
 

@@ -52,7 +52,7 @@ def test_a_run_of_noisy_counts_is_judged_like_any_other(log: QueryLog, tmp_path:
     assert row.command == "queryveil anonymize dp LOG -o DIR --epsilon 1.0"
     page = (tmp_path / "out" / "compare.html").read_text()
     assert "kestrel" not in page
-    assert "the chances differ by a factor" in page
+    assert "its probability differs by a factor" in page
 
 
 def test_nobody_can_be_sought_in_counts_and_the_row_says_so(log: QueryLog) -> None:

@@ -69,7 +69,7 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
 
     def not_promised(self) -> tuple[str, ...]:
         if self.m is None:
-            more = "What all of them have in common is told of each: if all asked for an illness, all have it."
+            more = "What all have in common is revealed about each of them: if all asked for an illness, all have it."
         else:
             more = (
                 f"Whoever knows {self.m + 1} terms or more may be left with one person, and so may whoever knows that "
@@ -109,7 +109,7 @@ class TransactionAnonymity(Promise, frozen=True, kw_only=True, tag="transactions
 
     def not_promised(self) -> tuple[str, ...]:
         return (
-            "What all of a cluster have in common is told of each of them: if all asked for an illness, all have it.",
+            "What all of a cluster share is revealed about each of them: if all asked for an illness, all have it.",
             "Transactions are counted: where a transaction is a query, the files cannot show that k are of k people.",
             ONE_RELEASE,
         )
@@ -182,7 +182,7 @@ class KdeltaAnonymity(Promise, frozen=True, kw_only=True, tag="kdelta", repr_omi
             if self.same_days
             else "The number of a person's rows and their days and times are not covered.",
             "Rows may be made up or carry another text: no row may be taken for what a person did.",
-            "What all of a group have in common is told of each of them.",
+            "What all of a group have in common is revealed about each of them.",
             ONE_RELEASE,
         )
 
@@ -226,15 +226,15 @@ class Linkability(Promise, frozen=True, kw_only=True, tag="plink"):
 
     def not_promised(self) -> tuple[str, ...]:
         own = (
-            "What all of a group mean in different words (gout, asthma, lupus) is told of each of them; and that a "
-            "common term is missing can mean that most have it."
+            "What all of a group mean in different words (gout, asthma, lupus) is revealed about each of them; and "
+            "that a common term is missing can mean that most have it."
             if self.strict
-            else "A term that all of a group share is told of each of them, and a person with many terms stands out."
+            else "A term that all of a group share is revealed about each, and a person with many terms stands out."
         )
         return (
             own,
             "A rare term, or a name that is a word, leaves with the group of the one person who had it.",
-            "Whoever has the list of who is in which group sees through it.",
+            "Anybody with the membership file can link users to their group's terms.",
             ONE_RELEASE,
         )
 
@@ -249,9 +249,10 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     - `remembered`: no released row pairs a user with a query text that this user issued: anywhere in the log (None), or
       on a stream before the release and among the last so many events.
     - `once`: what a user issued several times is released once: anywhere in the log, or among so many events.
-    - `window`: the length of the windows of release that users have another id in each of.
-    - `min_query_users`: about so many distinct users must have asked a text, itself among them, before it leaves.
-    - `noise_bound`: how far the number that a text needs may be from that, by noise of its own.
+    - `window`: length of the time windows of release; users get a new id in each.
+    - `min_query_users`: approximate number of distinct users who must ask a text before it is released, the user of the
+      released event included.
+    - `noise_bound`: largest noise added to that threshold, or taken from it, per text.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody

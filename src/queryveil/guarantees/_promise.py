@@ -45,12 +45,12 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
 
     @property
     def time_unit(self) -> str | None:
-        """The length of the stretches of time that released times are the starts of, where they count as terms."""
+        """The unit released times are rounded down to, where they count as terms."""
         return None
 
     @property
     def window(self) -> str | None:
-        """The length of the windows that users have another id in each of."""
+        """The length of the time windows; users get a new id in each."""
         return None
 
 
@@ -89,8 +89,8 @@ class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
       under the other, plus `delta`.
 
     >>> print(DifferentialPrivacy(epsilon=1.0, delta=1e-5).in_words())
-    With or without any one person's searches, whatever is seen in this release is about as likely: the chances differ
-    by a factor of at most 2.72, but for a part of 1 in 100,000.
+    With or without any one person's searches, every possible release is about as likely: its probability differs by a
+    factor of at most 2.72, plus at most 1 in 100,000.
     """
 
     is_noisy: ClassVar[bool] = True
@@ -112,8 +112,8 @@ class DifferentialPrivacy(Promise, frozen=True, kw_only=True, tag="dp"):
 
     def in_words(self) -> str:
         return (
-            "With or without any one person's searches, whatever is seen in this release is about as likely: the "
-            f"chances differ by a factor of at most {_factor(self.epsilon)}, but for a part of {_part(self.delta)}."
+            "With or without any one person's searches, every possible release is about as likely: its probability "
+            f"differs by a factor of at most {_factor(self.epsilon)}, plus at most {_part(self.delta)}."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ class NoPromise(Promise, frozen=True, kw_only=True, tag="none"):
         return f"This release promises nothing: {self.reason}."
 
     def not_promised(self) -> tuple[str, ...]:
-        return ("Anything: nobody may rely on it that a person cannot be found in this release.",)
+        return ("Nothing is guaranteed: any person may be identifiable in this release.",)
 
 
 def _factor(epsilon: float) -> str:

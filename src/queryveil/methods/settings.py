@@ -85,8 +85,8 @@ class KdeltaSettings:
     additions: bool = setting(True, help="Only leave rows out, add none.")
     same_texts: bool = setting(False, help="Give k users the same texts, too.")
     centroids: str = setting("best", one_of=("best", "paper"), help="best: least change; or paper.")
-    min_cluster_users: int = setting(2, at_least=1, help="Leave out rarer kinds of queries.")
-    min_query_users: int = setting(1, at_least=1, help="Leave out queries of fewer.")
+    min_cluster_users: int = setting(2, at_least=1, help="Users a cluster of queries needs.")
+    min_query_users: int = setting(1, at_least=1, help="Users a query needs.")
     bot_threshold: int | None = setting(100, **_BOTS)
     seed: int | None = setting(None, repr=False, **_SEED)
 
@@ -117,7 +117,7 @@ class PlinkSettings:
     representative: Representative = setting(
         Representative.CENTROID, help="centroid or union of the members' profiles."
     )
-    aversion: float = setting(1.0, at_least=0, at_most=100, help="Strict: more hides less, drops less.")
+    aversion: float = setting(1.0, at_least=0, at_most=100, help="Strict only: higher drops fewer terms.")
     taxonomy: Taxonomy | None = setting(None, repr=False, **_TAXONOMY)
     bot_threshold: int | None = setting(100, **_BOTS)
     seed: int | None = setting(None, repr=False, **_SEED)
@@ -146,7 +146,7 @@ class ClumpSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionSettings:
-    """Say of each user what at least k say in common, from the top of a taxonomy down."""
+    """Specialise items from the root of a taxonomy down while k transactions stay identical."""
 
     k: int = setting(5, **_SAME)
     unit: Unit = setting(Unit.USER, **_UNIT)
@@ -156,16 +156,16 @@ class PartitionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PoolRules:
-    """When a pool of swap lets go of an event."""
+    """The conditions under which a pool of swap releases an event."""
 
     k: int = setting(10, at_least=2, help="Events in a pool.")
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
-    growth: float = setting(1.2, above=1, allowed="above 1", help="Of k, if none leaves.")
+    growth: float = setting(1.2, above=1, allowed="above 1", help="Factor for k if a pool is stuck.")
     max_pool: int = setting(10_000, help="Most events in it.")
     shrink: bool = setting(True, help="Grown pools stay, as in the paper.")
     repeats: str = setting("once", one_of=("once", "all"), help="Repeats: once or all.")
-    window: str | None = setting("1d", typed_none="none", help="Ids last; none: ever.")
-    min_query_users: int = setting(1, at_least=1, help="Askers a text needs.")
+    window: str | None = setting("1d", typed_none="none", help="How long an id lasts, or none.")
+    min_query_users: int = setting(1, at_least=1, help="Users who must ask a text.")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -192,7 +192,7 @@ _REMEMBERED = 32_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSettings(PoolRules):
-    """When a pool lets go of an event: it holds k events of l users (of k users if l is None).
+    """The conditions under which a pool releases an event: it holds k events of l users (of k users if l is None).
 
     `growth` is by how much k grows in a pool where nothing can leave (δ in the paper), up to `max_pool` events: beyond
     that the oldest is suppressed. `remembered` is how many events the memory of who issued what goes back; None is for
@@ -208,7 +208,7 @@ class PoolSettings(PoolRules):
 
     @property
     def promise(self) -> SwapAnonymity:
-        """What holds for whatever leaves the pools."""
+        """The guarantee for released events."""
         from queryveil.guarantees import SwapAnonymity  # noqa: PLC0415 - the help of commands needs no guarantee
 
         return SwapAnonymity(
@@ -230,7 +230,7 @@ _UNCLASSIFIED: dict[str, Any] = {"one_of": ("pool", "drop")}
 class SwapSettings(PoolRules):
     """Return each query to somebody else who asked for the same kind of thing."""
 
-    drain: str = setting("suppress", help="What waits: suppress, release.", **_DRAIN)
+    drain: str = setting("suppress", help="Events left at the end: suppress or release.", **_DRAIN)
     unclassified: str = setting("pool", help="pool or drop queries of no category.", **_UNCLASSIFIED)
     order: str = setting("time", one_of=("time", "file"), help="By time, or file.")
     classifier: Classifier | str | None = setting(None, typed_default="evidence", help="evidence or paper.", repr=False)
@@ -257,7 +257,7 @@ class LiveSettings(PoolRules):
 class LineSettings(LiveSettings):
     """How lines are anonymized: those of a file have an end."""
 
-    drain: str = setting("suppress", help="At the end of a file: suppress, release.", **_DRAIN)
+    drain: str = setting("suppress", help="Events left at the end: suppress or release.", **_DRAIN)
     patience: float | None = setting(
         None, at_least=0, allowed="0 or more seconds", help="Seconds to try again; 60 for files.", panel=_RUNNING
     )

@@ -100,25 +100,25 @@ def spend(path: str | Path, promise: DifferentialPrivacy, *, release: str, total
     # What is refused begins no ledger.
     check_budget(path, promise, total=total)
     with _opened(Path(path), writable=True) as handle:
-        there = _read(handle, name=name)
-        ledger = _able_to_pay(there, total, promise, name=name)
+        found = _read(handle, name=name)
+        ledger = _able_to_pay(found, total, promise, name=name)
         spending = Spending(epsilon=promise.epsilon, delta=promise.delta, date=datetime.now(UTC).date(), release=folder)
-        lines = [spending] if there else [ledger.total, spending]
+        lines = [spending] if found else [ledger.total, spending]
         _append(handle, b"".join(msgspec.json.encode(line) + b"\n" for line in lines), name=name)
-    if there is None:
+    if found is None:
         sync_to_disk(Path(path).absolute().parent)
     return Ledger(total=ledger.total, spent=(*ledger.spent, spending))
 
 
 def check_budget(path: str | Path, promise: DifferentialPrivacy, *, total: Total | None = None) -> None:
     """Raise if `spend` would; better before the work than after it. Nothing is written."""
-    there = None
+    ledger = None
     if os.path.lexists(path):
         with _opened(Path(path), writable=False) as handle:
-            there = _read(handle, name=str(path))
+            ledger = _read(handle, name=str(path))
     elif not Path(path).absolute().parent.is_dir():
         raise BadFile(str(path), "there is no such folder to begin a ledger in")
-    _able_to_pay(there, total, promise, name=str(path))
+    _able_to_pay(ledger, total, promise, name=str(path))
 
 
 def _able_to_pay(ledger: Ledger | None, total: Total | None, promise: DifferentialPrivacy, *, name: str) -> Ledger:

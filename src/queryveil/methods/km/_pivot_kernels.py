@@ -27,7 +27,7 @@ def delete_around(
     `unsettled` marks the pivots that must be looked at again, because a combination of theirs lost a user.
     """
     row_ptr, terms, entry_user, posting_ptr, postings = index
-    graves = np.empty(len(terms), np.int64)
+    deleted = np.empty(len(terms), np.int64)
     for pivot in pivots:
         entries = postings[posting_ptr[pivot] : posting_ptr[pivot + 1]]
         entries = entries[alive[entries] == 1]
@@ -35,12 +35,12 @@ def delete_around(
             continue
         row_state = np.full(len(entries), ROW_OPEN, np.int8)
         block = Block(entries + 1, row_ptr[entry_user[entries] + 1], terms, row_state, alive)
-        n = _settle_block(block, Rule(ranks, np.int64(ranks[pivot]), k, random_state), m, work, graves)
+        n = _settle_block(block, Rule(ranks, np.int64(ranks[pivot]), k, random_state), m, work, deleted)
         for entry in entries[row_state == ROW_DEAD]:
             alive[entry] = 0
-            graves[n] = entry
+            deleted[n] = entry
             n += 1
-        for entry in graves[:n]:
+        for entry in deleted[:n]:
             # A combination belongs to its lowest label: only pivots up to this one can have lost support.
             for j in range(row_ptr[entry_user[entry]], entry):
                 unsettled[terms[j]] |= alive[j]
@@ -114,21 +114,21 @@ def _settle_pivot(block: Block, k: int, m: int, work: Int32s) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _settle_block(block: Block, rule: Rule, m: int, work: Int32s, graves: Int64s) -> int:
-    """Settle singles and pairs in place, the rest on a small copy of what they leave; return the number of graves."""
-    n_graves = settle(block, rule, min(m, 2), work[0], graves)
+def _settle_block(block: Block, rule: Rule, m: int, work: Int32s, deleted: Int64s) -> int:
+    """Settle singles and pairs in place, the rest on a small copy of what they leave; return how many entries went."""
+    n_deleted_entries = settle(block, rule, min(m, 2), work[0], deleted)
     if m <= 2:
-        return n_graves
+        return n_deleted_entries
     rows, small, places, meaning = _shrink(block, work[1])
     if len(places) == 0:
-        return n_graves
+        return n_deleted_entries
     small_rule = Rule(rule.ranks[meaning], rule.pivot_rank, rule.k, rule.random_state)
-    n_more = settle(small, small_rule, m, np.zeros(len(meaning), np.int32), graves[n_graves:])
+    n_more = settle(small, small_rule, m, np.zeros(len(meaning), np.int32), deleted[n_deleted_entries:])
     block.row_state[rows] = small.row_state
-    for i in range(n_graves, n_graves + n_more):
-        graves[i] = places[graves[i]]
-        block.alive[graves[i]] = 0
-    return n_graves + n_more
+    for i in range(n_deleted_entries, n_deleted_entries + n_more):
+        deleted[i] = places[deleted[i]]
+        block.alive[deleted[i]] = 0
+    return n_deleted_entries + n_more
 
 
 @njit(cache=True, nogil=True)

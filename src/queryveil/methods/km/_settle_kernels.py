@@ -1,4 +1,4 @@
-"""The heart of km: make every small combination with one given term frequent, or give the term up.
+"""Kernel of km: make every small combination with one given term frequent, or delete the term.
 
 `settle` visits the combinations of the pivot of a block with one or more of the other terms and, where fewer than k
 rows have one, deletes its member of lowest rank from that row: the pivot (the row leaves the block) or one of the
@@ -48,14 +48,14 @@ class Rule(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def settle(block: Block, rule: Rule, m: int, count: Int32s, graves: Int64s) -> int:
+def settle(block: Block, rule: Rule, m: int, count: Int32s, deleted: Int64s) -> int:
     """Delete in place until every combination of up to m terms with the pivot has k rows.
 
-    `count` is work space, a zero for each rank, and is zero again after. The places of deleted terms go to `graves`;
+    `count` is work space, a zero for each rank, and is zero again after. The places of deleted terms go to `deleted`;
     their number is the result.
     """
     row_state = block.row_state
-    n_graves = 0
+    n_deleted_entries = 0
     rows = np.empty(len(row_state), np.int32)
     while True:
         n = 0
@@ -67,27 +67,27 @@ def settle(block: Block, rule: Rule, m: int, count: Int32s, graves: Int64s) -> i
             for row in rows[:n]:
                 if row_state[row] == ROW_OPEN:
                     row_state[row] = ROW_DEAD
-            return n_graves
+            return n_deleted_entries
         if m == 1:
-            return n_graves
-        n_deleted, n_graves = _round(rows[:n], block, rule, m, count, graves, n_graves)
+            return n_deleted_entries
+        n_deleted, n_deleted_entries = _round(rows[:n], block, rule, m, count, deleted, n_deleted_entries)
         if n_deleted == 0:
-            return n_graves
+            return n_deleted_entries
 
 
 @njit(cache=True, nogil=True)
 def _round(
-    all_rows: Int32s, block: Block, rule: Rule, m: int, count: Int32s, graves: Int64s, n_graves: int
+    all_rows: Int32s, block: Block, rule: Rule, m: int, count: Int32s, deleted: Int64s, n_deleted_entries: int
 ) -> tuple[int, int]:
-    """Visit every combination once, depth first; give the number of deletions and of graves.
+    """Visit every combination once, depth first; return the number of deletions and of deleted entries.
 
     A loop over levels, since Numba cannot cache a function that calls itself.
     """
     prefix = np.full(m, -1, np.int32)
     before = block.first[all_rows] - 1
-    n_deleted, n_graves = _check(1, all_rows, before, prefix, block, rule, count, graves, n_graves)
+    n_deleted, n_deleted_entries = _check(1, all_rows, before, prefix, block, rule, count, deleted, n_deleted_entries)
     if m == 2 or _all_common(all_rows, block, rule.k, m, count):
-        return n_deleted, n_graves
+        return n_deleted, n_deleted_entries
     n_terms = len(rule.ranks)
     start = np.zeros((m, n_terms + 1), np.int64)
     rows = np.empty((m, len(block.terms)), np.int32)
@@ -104,19 +104,21 @@ def _round(
             continue
         some_rows = rows[level, start[level, t] : start[level, t + 1]]
         some_places = places[level, start[level, t] : start[level, t + 1]]
-        n_now, n_graves = _check(level + 1, some_rows, some_places, prefix, block, rule, count, graves, n_graves)
+        n_now, n_deleted_entries = _check(
+            level + 1, some_rows, some_places, prefix, block, rule, count, deleted, n_deleted_entries
+        )
         n_deleted += n_now
         if level + 2 < m:
             level += 1
             prefix[level] = -1
             _by_next_term(some_rows, some_places, block, start[level], rows[level], places[level])
-    return n_deleted, n_graves
+    return n_deleted, n_deleted_entries
 
 
 @njit(cache=True, nogil=True)
 def _check(
-    size: int, rows: Int32s, places: Int64s, prefix: Int32s, block: Block, rule: Rule, count: Int32s, graves: Int64s,
-    n_graves: int,
+    size: int, rows: Int32s, places: Int64s, prefix: Int32s, block: Block, rule: Rule, count: Int32s, deleted: Int64s,
+    n_deleted_entries: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Settle the combinations of the prefix (`size` terms with the pivot) and one term more."""
     # What is called for each row takes arrays: a tuple of them would be counted anew in each call.
@@ -140,8 +142,8 @@ def _check(
                 n_deleted += 1
                 victim = _victim(row, place, j, size, prefix, first, last, terms, ranks, pivot_rank, random_state)
                 if victim >= 0:
-                    graves[n_graves] = victim
-                    n_graves += 1
+                    deleted[n_deleted_entries] = victim
+                    n_deleted_entries += 1
                     alive[victim] = 0
                 else:
                     row_state[row] = ROW_DEAD
@@ -158,7 +160,7 @@ def _check(
     for i in range(len(rows)):
         for j in range(places[i] + 1, last[rows[i]]):
             count[terms[j]] = 0
-    return n_deleted, n_graves
+    return n_deleted, n_deleted_entries
 
 
 @njit(cache=True, nogil=True)

@@ -52,8 +52,8 @@ class Plink(PlinkSettings):
     - strict: hold p for every single term, and drop those that exceed it
     - weights: of the terms of a log: binary, count or tfidf; profiles that are given have their own; binary if strict
     - representative: the profile of a group is the centroid or the union of its members' profiles; centroid if strict
-    - aversion: what a profile loses in similarity to a strict group in which all its terms are full: with more, fewer
-      terms are dropped, and whoever knows some terms of a member guesses others more easily
+    - aversion: penalty on similarity to a strict group for terms that have reached the share p; higher drops fewer
+      terms but makes a member's terms easier to guess
     - taxonomy: what profiles are compared by, and which terms of a log count; None: WordNet's nouns
     - bot_threshold: users with more queries in a session are left out; None keeps every user
     - seed: repeat a run; not for releases

@@ -33,12 +33,12 @@ class Swap(SwapSettings):
     recognised. Who asks for what kind of thing is what a release is meant to show.
 
     Times are dropped. Those that are `shared` are the start of the window in which a row left: the same for all ids of
-    that window. Where others are asked for, rows bear the time of the arrival that set them free, which is near the
-    times of the user's own queries and tells which id is whose. In which order they left is not told.
+    that window. Where others are asked for, rows have the time of the arrival that triggered their release, which is
+    near the times of the user's own queries and tells which id is whose. The order of release is not published.
 
     - k: events that a pool holds before one leaves, 2 or more
     - l: distinct users among them, 2 to k; None is k, and the paper asks for 2
-    - growth: what a pool's k is multiplied by where all who wait are the same (δ in the paper), above 1
+    - growth: what a pool's k is multiplied by where no waiting event can be released (δ in the paper), above 1
     - max_pool: events that a pool holds at most; over it the oldest is suppressed
     - shrink: a pool that has grown shrinks again while rows leave it, by two at an arrival; the paper's stay as large
     - repeats: what a user issues again, however it is typed, leaves `once`, or `all` of it as in the paper
