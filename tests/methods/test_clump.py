@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from queryveil import Clump, Partition, QueryLog, Taxonomy, TransactionAnonymity, Transactions, read_release, verify
+from queryveil.data import Reading
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter, BadRow
 from queryveil.methods.clump.clump import Bags
@@ -78,6 +80,14 @@ def test_a_release_of_any_log_keeps_the_promise_or_says_that_there_are_too_few(
     assert verdict.holds, verdict.in_words()
     texts = {text for text in log.frame["query"] if len(text) > 6}
     assert not any(text in msgspec.json.encode(release.manifest).decode() for text in texts)
+
+
+@pytest.mark.parametrize("method", [Clump(k=2, taxonomy=PLANT), Partition(k=2, taxonomy=PLANT)])
+def test_what_the_reader_had_to_guess_is_warned_of(method: Clump | Partition, tmp_path: Path) -> None:
+    log = replace(log_of({"1": ["birch"], "2": ["birch"]}), reading=Reading(n_latin1_rows=1, n_foreign_documents=2))
+    release = read_release(method.anonymize(log).save(tmp_path / "release"))
+    assert sum("Latin-1: 1" in each or "left out: 2" in each for each in release.manifest.warnings) == 2
+    assert verify(release).holds
 
 
 @examples(40)

@@ -23,7 +23,7 @@ from queryveil.errors import BadParameter, MissingColumn
 from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods.dp import Choice, Mechanism
 from queryveil.methods.dp._mechanisms import plan_for, release_chance
-from queryveil.methods.dp.dp import collect
+from queryveil.methods.dp.dp import contributions_of
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 from queryveil.testing import log_of
@@ -325,6 +325,8 @@ def test_as_many_items_of_bms_webview_1_leave_as_were_worked_out_before(max_quer
     rows = log.frame.select("user", pl.col("query").str.split(" ")).explode("query")
     owners, items = (rows[name].rank("dense").to_numpy().astype(np.int32) - 1 for name in ("user", "query"))
     n_items = int(items.max()) + 1
-    counts = collect(owners, items).counts(n_items=n_items, most=max_queries, choose=Choice.RANDOM, rng=generator(3))
+    counts = contributions_of(owners, items).counts(
+        n_items=n_items, most=max_queries, choose=Choice.RANDOM, rng=generator(3)
+    )
     plan = plan_for(epsilon=1.0, delta=1e-5, max_items=max_queries)
     assert float(release_chance(plan, counts).sum()) == pytest.approx(expected, abs=4)

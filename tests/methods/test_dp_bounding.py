@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from queryveil.errors import BadParameter
 from queryveil.methods import Dp
 from queryveil.methods.dp import Choice
-from queryveil.methods.dp.dp import Contributions, collect
+from queryveil.methods.dp.dp import Contributions, contributions_of
 from queryveil.rng import generator
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 8)), max_size=60)
 
 
 def gathered(rows: list[tuple[int, int]]) -> Contributions:
-    return collect(np.array([p for p, _ in rows], np.int32), np.array([item for _, item in rows], np.int32))
+    return contributions_of(np.array([p for p, _ in rows], np.int32), np.array([item for _, item in rows], np.int32))
 
 
 @given(rows=ROWS)
@@ -58,7 +58,7 @@ def test_frequent_items_go_before_rarer_ones_of_the_same_person(rows: list[tuple
 @pytest.mark.parametrize("choose", Choice)
 def test_each_of_equally_frequent_items_is_picked_as_often(choose: Choice) -> None:
     n_people, n_items, most = 30_000, 6, 2
-    own = collect(
+    own = contributions_of(
         np.repeat(np.arange(n_people, dtype=np.int32), n_items), np.tile(np.arange(6, dtype=np.int32), n_people)
     )
     counts = own.counts(n_items=n_items, most=most, choose=choose, rng=generator(None))

@@ -331,6 +331,17 @@ def test_ids_change_from_window_to_window_and_the_key_finds_their_people(window:
             assert (found.sole_user() >= 0).all()
 
 
+def test_the_day_before_1970_and_rows_without_a_time_are_two_windows() -> None:
+    log = sports(time=[datetime(1969, 12, 31, 12)] * 30 + [None] * 30)
+    people = log.with_frame(log.frame.with_columns(user=pl.Series([f"u{i % 30}" for i in range(60)])))
+    policy = ColumnPolicy(ids=Ids.KEYED, key=KEY, time="keep")  # type: ignore[arg-type]
+    release = Swap(k=5, columns=policy, seed=1).anonymize(people)
+    assert set(release.log.frame["time"]) == {datetime(1969, 12, 31, 12), None}
+    assert release.log.frame.group_by("user").agg(pl.col("time").n_unique())["time"].max() == 1
+    assert verify(release, original=people, key=KEY).holds
+    assert (Pair(people, release=release, key=KEY).identity.sole_user() >= 0).all()
+
+
 def test_a_row_given_to_who_asked_it_is_caught_though_ids_change() -> None:
     log = sports(time=hourly(60))
     policy = ColumnPolicy(ids=Ids.KEYED, key=KEY, time="day")  # type: ignore[arg-type]

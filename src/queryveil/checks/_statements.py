@@ -145,7 +145,7 @@ _WARNINGS = re.compile(
     r"documents of indexes that are none of UBI, left out: [\d,]+|"
     r"terms without a value in the table, worth nothing to the target: [\d,]+|"
     r"terms that the taxonomy does not know, kept or deleted as they are: [\d,]+|"
-    r"without times nobody can tell the windows apart: only the log as a whole can be verified|"
+    r"without times windows cannot be distinguished: only the log as a whole can be verified|"
     r"rows that were made up, copies of other users' rows: [\d,]+|"
     r"made-up rows can be recognised: their exact times are those of other rows of the same user|"
     r"copied rows may be recognised by the columns that were kept|"

@@ -27,6 +27,7 @@ __all__ = ["Arrivals", "Classifier", "arrivals_of"]
 
 FINEST = timedelta(seconds=1)
 """Times are compared to the second, because some formats hold whole seconds only."""
+_NO_TIME = -(2**40)  # the window of rows without a time; no other has so low a number, not even one before 1970
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -197,8 +198,9 @@ def _windows(release: Release, came: pl.DataFrame, *, length: int) -> pl.DataFra
         numbers = pl.DataFrame({"window": range(first, min(last, first + _MOST_WINDOWS) + 1)})
         return came.select("user").unique().join(numbers, how="cross")
     if "time" not in came.columns:
-        return came.select("user", window=pl.lit(-1))
-    return came.select("user", window=(pl.col("time").cast(pl.Datetime("us")).to_physical() // length).fill_null(-1))
+        return came.select("user", window=pl.lit(_NO_TIME))
+    number = pl.col("time").cast(pl.Datetime("us")).to_physical() // length
+    return came.select("user", window=number.fill_null(_NO_TIME))
 
 
 SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY, REPEATED_QUERY = 0, 1, 2, 3, 4

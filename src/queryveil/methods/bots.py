@@ -28,23 +28,24 @@ def bots(frame: pl.DataFrame, *, threshold: int) -> pl.Series:
     return busy.select(pl.col("user").unique().sort()).collect()["user"]
 
 
-def bots_of(log: QueryLog, *, threshold: int | None) -> pl.Series:
-    """Return the users of a log who are programs.
+def rows_of_people(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.Series:
+    """Return which rows are of people, and write into `removed` how many users and rows are of programs.
 
-    Without a threshold nobody is one, and without times nobody can be told to be one.
+    Without a threshold nobody is a program, and without times nobody can be told to be one.
     """
-    if threshold is None or "time" not in log.columns:
-        return pl.Series("user", [], dtype=pl.String)
-    progress.step("looking for bots")
-    return bots(log.frame, threshold=threshold)
+    found = pl.Series("user", [], dtype=pl.String)
+    if threshold is not None and "time" in log.columns:
+        progress.step("looking for bots")
+        found = bots(log.frame, threshold=threshold)
+    of_people = ~log.frame["user"].is_in(found.implode())
+    removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - int(of_people.sum())
+    return of_people
 
 
 def without_bots(log: QueryLog, *, threshold: int | None, removed: dict[str, int]) -> pl.DataFrame:
     """Return the rows of people, and write into `removed` how many users and rows of programs went."""
-    found = bots_of(log, threshold=threshold)
-    people = log.frame.filter(~pl.col("user").is_in(found.implode())) if len(found) else log.frame
-    removed["bot_users"], removed["bot_rows"] = len(found), log.n_rows - people.height
-    return people
+    of_people = rows_of_people(log, threshold=threshold, removed=removed)
+    return log.frame.filter(of_people) if removed["bot_users"] else log.frame
 
 
 def check_queries(log: QueryLog, *, method: str) -> None:
@@ -67,7 +68,7 @@ def caveats(
     shuffled: str = "users and rows",
     bot_threshold: int | None = None,
 ) -> list[str]:
-    """Return the warnings; `shuffled` is what whoever knows the seed could put in order again."""
+    """Return the warnings; `shuffled` names what was shuffled with the seed."""
     found = []
     if seed is not None:
         found.append(f"made with a seed: whoever knows it can undo the shuffling of {shuffled}")

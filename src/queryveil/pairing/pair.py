@@ -297,7 +297,7 @@ class Pair:
             people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
         else:
             people = pl.DataFrame({"user": names.gather(self.user), "window": number})
-            known = number.filter(number >= 0).to_numpy()
+            known = number.filter(times.is_not_null()).to_numpy()
             windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
         return pseudonyms_of_window_ids(self.candidates, people=people, windows=windows, key=key)
 

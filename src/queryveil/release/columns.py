@@ -215,14 +215,14 @@ class ColumnPolicy:
 
 
 def window_numbers(times: pl.Series, *, window: str) -> pl.Series:
-    """Return the window of each time, counted from 1970; times that are missing share the number -1.
+    """Return the window of each time, counted from 1970; missing times share a number below that of any window.
 
     >>> from datetime import datetime
     >>> window_numbers(pl.Series([datetime(1970, 1, 1, 23), datetime(1970, 1, 3), None]), window="1d").to_list()
-    [0, 2, -1]
+    [0, 2, -1099511627776]
     """
     microseconds = times.cast(pl.Datetime("us")).to_physical()
-    return (microseconds // (parse_window(window) // timedelta(microseconds=1))).fill_null(-1)
+    return (microseconds // (parse_window(window) // timedelta(microseconds=1))).fill_null(-(2**40))
 
 
 def window_starts(times: pl.Series, *, window: str) -> pl.Series:

@@ -18,7 +18,7 @@ from queryveil.release import Noise, Release
 from queryveil.rng import generator
 from queryveil.spark import _histories, _writing
 from queryveil.spark._executors import SparkLog, map_frames, stored
-from queryveil.text.tokens import encode_normal_form
+from queryveil.text.tokens import encode_normal_form, split_items
 
 _ITEMS_AT_ONCE = 5_000_000
 
@@ -104,7 +104,7 @@ def _picked(
     # Privacy: a task that Spark runs again must pick the same, or one person would count for more than the noise hides;
     # so picks go by digests, which look random to whoever does not know the secret.
     if by_blanks:
-        rows = rows.with_columns(pl.col("query").str.split(" ")).explode("query")
+        rows = split_items(rows)
     codes, distinct = encode_normal_form(rows["query"].fill_null(""))
     texts = distinct.gather(codes)
     items = rows.with_columns(query=texts).filter(may_leave(texts))

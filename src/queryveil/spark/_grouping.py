@@ -17,7 +17,7 @@ from queryveil.data import Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadRow
 from queryveil.formats import aggregates, transactions
 from queryveil.methods import Clump, Kdelta, Partition, Plink
-from queryveil.methods.bots import bots_of
+from queryveil.methods.bots import rows_of_people
 from queryveil.methods.kdelta._objects import read_objects
 from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.plink.plink import rounded
@@ -252,7 +252,7 @@ def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, 
     """Count the distinct queries and URLs of a shard, those of programs too; people are counted without them."""
     objects = read_objects(log.frame)
     users = log.frame["user"].gather(objects.place)
-    is_person = ~users.is_in(bots_of(log, threshold=bot_threshold).implode())
+    is_person = rows_of_people(log, threshold=bot_threshold, removed={}).gather(objects.place)
     rows = pl.DataFrame({"user": users, "text": objects.texts.gather(objects.query), "is_person": is_person})
     people = pl.col("user").filter(pl.col("is_person")).n_unique()
     queries = rows.group_by("text").agg(pl.len().alias(_BEFORE), people.alias(_PEOPLE))

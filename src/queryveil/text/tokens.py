@@ -128,6 +128,11 @@ def tokenize(queries: pl.Series, *, by_blanks: bool = False) -> Tokens:
     )
 
 
+def split_items(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each item in the `query` of each row: an item of a transaction is what a query is in a log."""
+    return rows.with_columns(pl.col("query").str.split(" ")).explode("query", empty_as_null=False)
+
+
 def normal_form(texts: pl.Series) -> pl.Series:
     """Return texts in one form: NFC, lower case, single blanks.
 

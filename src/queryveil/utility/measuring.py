@@ -13,7 +13,7 @@ from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Original, Pair, share_numbers
 from queryveil.release import Release, read_release
 from queryveil.text.taxonomy import Taxonomy
-from queryveil.text.tokens import Tokens, tokenize
+from queryveil.text.tokens import Tokens, split_items, tokenize
 from queryveil.utility import kept
 from queryveil.utility.frequencies import category_profiles, frequencies, frequencies_of_counts, top_urls
 from queryveil.utility.kept import GENERALISATION, generalisation
@@ -153,9 +153,7 @@ def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
     """Return the tokens of the original, and how often the original and the release have each of all queries."""
     asked = pair.original_tokens
     if pair.log.terms_are_items:
-        # An item of a transaction is what a query is in a log.
-        items = pair.log.frame["query"].str.split(" ").explode(empty_as_null=False)
-        asked = tokenize(items, by_blanks=True)
+        asked = tokenize(split_items(pair.log.frame.select("query"))["query"], by_blanks=True)
     asked, released = share_numbers(asked, pair.release_tokens)
     row, counts = _counted(pair)
     has_terms = asked.query_terms.lengths > 0

@@ -14,7 +14,7 @@ from queryveil.data.rows import Rows, group, pointers
 from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
-from queryveil.methods.bots import nothing_kept
+from queryveil.methods.bots import caveats, nothing_kept
 from queryveil.methods.clump._clustering import Algorithm, Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
 from queryveil.methods.settings import ClumpSettings, PartitionSettings, Unit
@@ -26,7 +26,6 @@ from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import encode
 
 _OF_PEOPLE = "a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show"
-_SEEDED = "made with a seed: whoever knows it can undo the shuffling of rows"
 
 
 class _Transactional:
@@ -68,6 +67,7 @@ class _Transactional:
         frame = _rows(clustering, taxonomy, rng)
         n_too_few = bags.nodes.n_rows - frame.height
         n_suppressed = len(bags.nodes.values) - int(frame["items"].list.len().sum())
+        notes = [_OF_PEOPLE] if is_by_query else []
         manifest = Manifest(
             method="clump" if isinstance(self, Clump) else "partition",
             promise=self.promise,
@@ -88,7 +88,7 @@ class _Transactional:
                 "average_level": round(spent.average_level, 3),
             },
             columns=nothing_kept(data),
-            warnings=(*((_OF_PEOPLE,) if is_by_query else ()), *(() if self.seed is None else (_SEEDED,))),
+            warnings=(*notes, *caveats(data.reading, seed=self.seed, columns=[], shuffled="rows")),
         )
         made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)
         return Release(data=made, manifest=manifest)
@@ -99,11 +99,11 @@ class _Transactional:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clump(_Transactional, ClumpSettings):
-    """Put similar transactions together and release what all of a cluster have in common.
+    """Put similar transactions together and release their least common generalisation.
 
     Promise: every released transaction is identical, as a bag of items, to at least k-1 others. Where a transaction is
     a query, those of a cluster are of k people or more; that is kept, but the released files cannot show it.
-    Not promised: that the k people of a cluster differ in anything else; what all of them share is told of each.
+    Not promised: that the k people of a cluster differ in anything else; what all of them share is revealed about each.
 
     - k: transactions that must be identical, 2 or more
     - r: open clusters that the paper's algorithm compares
@@ -128,7 +128,7 @@ class Clump(_Transactional, ClumpSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Partition(_Transactional, PartitionSettings):
-    """Start with everything as the root of the taxonomy and say more while k transactions still agree.
+    """Generalise everything to the root, then specialise as long as k transactions stay identical.
 
     Promise: every released transaction is identical, as a set of items, to at least k-1 others. Where a transaction is
     a query, those of a class are of k people or more; that is kept, but the released files cannot show it.

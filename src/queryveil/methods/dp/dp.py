@@ -26,7 +26,7 @@ from queryveil.methods.settings import Choice, DpSettings
 from queryveil.release import SEEDED_NOISE, ColumnReport, Counts, Ids, Manifest, Noise, Release, TimeDetail, versions
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
-from queryveil.text.tokens import encode, encode_normal_form
+from queryveil.text.tokens import encode, encode_normal_form, split_items
 
 _MUCH_EPSILON = "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026"
 _MUCH_DELTA = (
@@ -48,7 +48,7 @@ class Dp(DpSettings):
     Without a seed noise is OpenDP's, which needs the extra `dp`.
 
     - epsilon: the factor of the promise is exp(epsilon); above 0 and at most 100, less is safer
-    - delta: the part for which it does not hold; above 0, well below 1 in the number of users
+    - delta: additive slack of the guarantee; above 0, well below 1 in the number of users
     - max_queries: queries that each person counts for, 1 to 1000
     - mechanism: the noise: auto, truncated-geometric, gaussian, laplace or zealous
     - rounds: 1, or 2: people pick again, among what the first round has not released
@@ -98,13 +98,14 @@ class Dp(DpSettings):
         progress.step("reading queries")
         owners, _ = encode(people["user"])
         queries, texts = _queries(people["query"])
-        counts, is_out = self._rounds("queries", collect(owners, queries), n_items=len(texts), rng=rng)
+        counts, is_out = self._rounds("queries", contributions_of(owners, queries), n_items=len(texts), rng=rng)
         frame = by_count(pl.DataFrame({"query": texts.filter(is_out), "count": counts[is_out]}, schema=TALLIES_SCHEMA))
         clicks = None
         if self.clicks:
             progress.step("reading clicks")
             items, pairs = _clicked(people["url"], queries, texts, is_out)
-            n_clicks, is_clicked = self._rounds("clicks", collect(owners, items), n_items=pairs.height, rng=rng)
+            clicked = contributions_of(owners, items)
+            n_clicks, is_clicked = self._rounds("clicks", clicked, n_items=pairs.height, rng=rng)
             pairs = pairs.filter(is_clicked).with_columns(count=n_clicks[is_clicked])
             clicks = by_count(pairs.cast(pl.Schema(CLICKS_SCHEMA)))
         # Privacy: the layout of the log names its columns.
@@ -122,15 +123,15 @@ class Dp(DpSettings):
             # Privacy: a later round knows of an earlier one only what was published; picks are made anew.
             left = contributions.without(is_out)
             counts = left.counts(n_items=n_items, most=plan.max_items, choose=self.choose, rng=rng)
-            there = np.flatnonzero(counts >= plan.least)
-            with_noise = counts[there] + draw(plan, len(there), rng=None if self.seed is None else rng)
+            counted = np.flatnonzero(counts >= plan.least)
+            with_noise = counts[counted] + draw(plan, len(counted), rng=None if self.seed is None else rng)
             leaves = with_noise >= plan.threshold
-            noisy[there[leaves]] = with_noise[leaves]
-            is_out[there[leaves]] = True
+            noisy[counted[leaves]] = with_noise[leaves]
+            is_out[counted[leaves]] = True
         return noisy, is_out
 
     def manifest(self, data: Tallies) -> Manifest:
-        """Return how the counts were made, whoever made them."""
+        """Return how the counts were made, on any engine."""
         plans = self.noise
         # Privacy: nothing here may depend on the log but through what is released, not even its size or the columns
         # it has: one person can be the reason for a column. Warnings are of the settings alone.
@@ -151,10 +152,7 @@ class Dp(DpSettings):
 def _people(log: QueryLog, *, bot_threshold: int | None) -> pl.DataFrame:
     """Return the rows of people; whether somebody is a program is told from that user's own rows."""
     people = without_bots(log, threshold=bot_threshold, removed={})
-    if not log.terms_are_items:
-        return people
-    # An item of a transaction is what a query is in a log.
-    return people.select("user", pl.col("query").str.split(" ")).explode("query")
+    return split_items(people.select("user", "query")) if log.terms_are_items else people
 
 
 def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
@@ -166,12 +164,12 @@ def _queries(asked: pl.Series) -> tuple[Int32s, pl.Series]:
 
 def _clicked(urls: pl.Series, queries: Int32s, texts: pl.Series, is_out: Bools) -> tuple[Int32s, pl.DataFrame]:
     """Number the pairs of a released query and a URL of the rows, and give those pairs; other rows are -1."""
-    there = is_url(urls).to_numpy() & (queries >= 0)
-    there[there] = is_out[queries[there]]
-    url_codes, distinct = encode(urls.filter(there))
-    packed = pl.Series(queries[there].astype(np.int64) << 32 | url_codes)
+    is_released_click = is_url(urls).to_numpy() & (queries >= 0)
+    is_released_click[is_released_click] = is_out[queries[is_released_click]]
+    url_codes, distinct = encode(urls.filter(is_released_click))
+    packed = pl.Series(queries[is_released_click].astype(np.int64) << 32 | url_codes)
     items = np.full(len(queries), -1, np.int32)
-    items[there] = packed.rank("dense").to_numpy() - 1
+    items[is_released_click] = packed.rank("dense").to_numpy() - 1
     pairs = packed.unique().sort()
     frame = pl.DataFrame({"query": texts.gather(pairs // 2**32), "url": distinct.gather(pairs % 2**32)})
     return items, frame
@@ -244,15 +242,15 @@ class Contributions:
         return np.bincount(items[take_largest(ptr, keys, most)], minlength=n_items)
 
 
-def collect(owners: Int32s, items: Int32s) -> Contributions:
+def contributions_of(owners: Int32s, items: Int32s) -> Contributions:
     """Gather the rows of each person; a negative item is none.
 
-    >>> gathered = collect(np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 2], np.int32))
+    >>> gathered = contributions_of(np.array([1, 0, 1, 1], np.int32), np.array([2, 2, 0, 2], np.int32))
     >>> gathered.items.to_lists(), gathered.times.tolist()
     ([[2], [0, 2]], [1, 1, 2])
     """
-    there = items >= 0
-    pairs, times = np.unique(owners[there].astype(np.int64) << 32 | items[there], return_counts=True)
+    has_item = items >= 0
+    pairs, times = np.unique(owners[has_item].astype(np.int64) << 32 | items[has_item], return_counts=True)
     n_owners = int(owners.max(initial=-1)) + 1
     own = Rows.from_entries(pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32), n_rows=n_owners)
     return Contributions(items=own, times=times.astype(np.int32))

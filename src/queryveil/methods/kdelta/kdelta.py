@@ -9,7 +9,7 @@ from queryveil import progress
 from queryveil.data import Int32s, Int64s, QueryLog, Reading
 from queryveil.errors import BadParameter
 from queryveil.guarantees import KdeltaAnonymity, NoPromise
-from queryveil.methods.bots import bots_of, caveats, check_queries, counts_of
+from queryveil.methods.bots import caveats, check_queries, counts_of, rows_of_people
 from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta._objects import Objects, read_objects
@@ -170,10 +170,8 @@ class Kdelta(KdeltaSettings):
 
     def _people(self, log: QueryLog, objects: Objects, removed: dict[str, int]) -> Objects:
         """Leave programs out, and count the rows that have no query."""
-        found = bots_of(log, threshold=self.bot_threshold)
-        stays = (~log.frame["user"].is_in(found.implode())).to_numpy()
+        stays = rows_of_people(log, threshold=self.bot_threshold, removed=removed).to_numpy()
         people = objects.keep(stays[objects.place])
-        removed |= {"bot_users": len(found), "bot_rows": int((~stays).sum())}
         removed["rows_without_query"] = int(stays.sum()) - people.n_rows
         return people
 

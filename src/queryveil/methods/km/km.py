@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +18,7 @@ from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, share_times, term_values
 from queryveil.methods.settings import KmSettings, Target
 from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
+from queryveil.release.columns import window_numbers
 from queryveil.release.texts import count_numbered
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
@@ -156,7 +156,7 @@ class Km(KmSettings):
             kept[mine] = choose(part, objective, k=self.k, m=self.m, rng=rng)
         note = f"terms without a value in the table, worth nothing to the target: {n_without_value}"
         notes = (note,) if n_without_value else ()
-        return _Outcome(word=np.where(kept, histories.terms, GONE), words=tokens.vocabulary, notes=notes)
+        return _Outcome(word=np.where(kept, histories.terms, NO_ITEM), words=tokens.vocabulary, notes=notes)
 
     def _generalise(
         self,
@@ -168,18 +168,18 @@ class Km(KmSettings):
     ) -> _Outcome:
         items = items_of(tokens.vocabulary, taxonomy)
         start = items.of_term[histories.terms]
-        standing = start.copy()
+        item_of_entry = start.copy()
         for mine in by_window:
             part, _ = histories.part(mine)
-            standing[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
-        moved = (standing >= 0) & (standing != start)
+            item_of_entry[mine] = generalise(part, start[mine], items, k=self.k, m=self.m or 1, rng=rng)
+        moved = (item_of_entry >= 0) & (item_of_entry != start)
         note = f"terms that the taxonomy does not know, kept or deleted as they are: {items.n_unknown_terms}"
         return _Outcome(
-            word=standing,
+            word=item_of_entry,
             words=items.names,
             notes=(note,) if items.n_unknown_terms else (),
             changed={"term_occurrences_moved_up": int(histories.counts[moved].sum())},
-            measures={"loss": round(loss(standing, start, items), 6)},
+            measures={"loss": round(loss(item_of_entry, start, items), 6)},
         )
 
     def _share_times(
@@ -187,9 +187,9 @@ class Km(KmSettings):
     ) -> tuple[str | None, pl.Series]:
         """Return the released times of the rows that stay, and their unit: None if times fit in none."""
         progress.step("sharing times")
-        there = outcome.word >= 0
+        has_item, n_items = outcome.word >= 0, len(outcome.words)
         released, _ = Histories.of_pairs(
-            histories.entry_user[there], outcome.word[there], n_users=histories.n_users, n_terms=len(outcome.words)
+            histories.entry_user[has_item], outcome.word[has_item], n_users=histories.n_users, n_terms=n_items
         )
         starts = {unit: window_starts(frame["time"], window=unit) for unit in _TIME_UNITS}
         return share_times(owners, starts, terms=released, k=self.k, m=self.m or 1)
@@ -216,7 +216,7 @@ class Km(KmSettings):
         n_alone: int | None = None,
         time_unit: str | None = None,
     ) -> Manifest:
-        """Return what was done to a log with these columns, whoever did it; `time_unit` is that of shared times."""
+        """Return what was done to a log with these columns; `time_unit` is that of shared times."""
         columns_now, is_timed = self.columns, "time" in columns and self.columns.time is TimeDetail.SHARED
         if is_timed and self.window is None and time_unit is None:
             notes = (*notes, "times are dropped: neither days nor weeks nor four weeks are shared in half of the rows")
@@ -224,7 +224,7 @@ class Km(KmSettings):
         warnings = [*self.columns.warnings(columns, n_alone=n_alone), *notes]
         warnings += caveats(reading, seed=self.seed, columns=columns, bot_threshold=self.bot_threshold)
         if self.window is not None and self.columns.time is TimeDetail.DROP:
-            warnings.append("without times nobody can tell the windows apart: only the log as a whole can be verified")
+            warnings.append("without times windows cannot be distinguished: only the log as a whole can be verified")
         return Manifest(
             method="km",
             promise=msgspec.structs.replace(
@@ -240,7 +240,7 @@ class Km(KmSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class _Outcome:
-    """What stands for each entry: a place in `words`, or -1; and what there is to say of it."""
+    """The released item of each entry, a place in `words` or -1, and what there is to say of it."""
 
     word: Int32s
     words: pl.Series
@@ -256,21 +256,19 @@ def _by_window(window_of_entry: Int64s) -> list[Int64s]:
 
 
 def windows_of(frame: pl.DataFrame, window: str) -> pl.Series:
-    """Number the window of each row; rows without a time share a number of their own."""
+    """Return the window of each row; raise for a log without times."""
     if "time" not in frame.columns:
         raise BadParameter("window", window, allowed="left out for a log without times")
-    number = frame["time"].to_physical() // (parse_window(window) // timedelta(microseconds=1))
-    # No window has a number so low, not even one before 1970.
-    return number.fill_null(-(2**40))
+    return window_numbers(frame["time"], window=window)
 
 
-GONE = -1
-"""What stands for a term that reached the root or has no place in the taxonomy: nothing."""
+NO_ITEM = -1
+"""In place of an item: the term reached the root or has no place in the taxonomy, and is deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Items:
-    """The terms of a log as leaves below the nodes of a taxonomy: what can stand for a term.
+    """The terms of a log as leaves below the nodes of a taxonomy: what a term can be released as.
 
     The first items are the taxonomy's nodes, the root among them; a term that is not the name of a node has an item of
     its own below its node, or below the root if the taxonomy does not know it.
@@ -317,7 +315,7 @@ def items_of(vocabulary: pl.Series, taxonomy: Taxonomy) -> Items:
 def generalise(
     histories: Histories, start: Int32s, items: Items, *, k: int, m: int, rng: np.random.Generator
 ) -> Int32s:
-    """Return what stands for each entry, so that (k, m)-anonymity holds for what is released.
+    """Return the released item of each entry, so that (k, m)-anonymity holds.
 
     `start` has the item of each entry. Two orders of giving way are tried, and the outcome of less loss wins.
     """
@@ -327,40 +325,40 @@ def generalise(
         _move_up(histories, start, items, cost, k=k, m=m, rng=stream)
         for cost, stream in zip(costs, rng.spawn(len(costs)), strict=True)
     ]
-    return min(outcomes, key=lambda standing: loss(standing, start, items))
+    return min(outcomes, key=lambda outcome: loss(outcome, start, items))
 
 
-def loss(standing: Int32s, start: Int32s, items: Items) -> float:
-    """The mean loss over user-terms: LM of what stands for a term, nothing lost if it stands itself, 1 if gone."""
-    if len(standing) == 0:
+def loss(item_of_entry: Int32s, start: Int32s, items: Items) -> float:
+    """The mean loss over user-terms: LM of the item that a term is released as, 0 for the term itself, 1 if deleted."""
+    if len(item_of_entry) == 0:
         return 0.0
-    lost = np.where(standing == GONE, 1.0, items.loss[np.maximum(standing, 0)])
-    return float(np.where(standing == start, 0.0, lost).mean())
+    lost = np.where(item_of_entry == NO_ITEM, 1.0, items.loss[np.maximum(item_of_entry, 0)])
+    return float(np.where(item_of_entry == start, 0.0, lost).mean())
 
 
 def _move_up(
     histories: Histories, start: Int32s, items: Items, cost: Floats, *, k: int, m: int, rng: np.random.Generator
 ) -> Int32s:
     """Find what cannot stay, move the cheaper half of it one step up, and look again until everything can stay."""
-    standing = start.copy()
+    item_of_entry = start.copy()
     user, n_items = histories.entry_user, len(items.parent)
     step = items.price_of_a_step()
     n_rounds = 0
     while True:
         n_rounds += 1
         progress.step(f"moving terms up, round {n_rounds}")
-        here = np.flatnonzero(standing != GONE)
-        now, place = Histories.of_pairs(user[here], standing[here], n_users=histories.n_users, n_terms=n_items)
+        here = np.flatnonzero(item_of_entry != NO_ITEM)
+        now, place = Histories.of_pairs(user[here], item_of_entry[here], n_users=histories.n_users, n_terms=n_items)
         labelled = label(now, k=k)
         # Among equals the rarer item gives way: the fraction is too small to matter otherwise.
         scores = cost + now.support() / (1e9 * (now.support().max(initial=0) + 1))
         alive = delete(labelled, scores[labelled.label_term], k=k, m=m, rng=rng)
         moving = here[~labelled.marks(alive, len(now.terms))[place]]
         if len(moving) == 0:
-            return standing
+            return item_of_entry
         # What the cheap moves settle need not move at a higher price. On BMS-WebView-1 at k=5 this loses 0.0058 for
         # 0.0077 when all move at once (m=2), and 0.0197 for 0.0225 (m=3).
-        price = step[standing[moving]]
+        price = step[item_of_entry[moving]]
         moving = moving[price <= np.median(price)]
-        above = items.parent[standing[moving]]
-        standing[moving] = np.where(above <= 0, GONE, above)
+        above = items.parent[item_of_entry[moving]]
+        item_of_entry[moving] = np.where(above <= 0, NO_ITEM, above)
