@@ -12,9 +12,10 @@ from tests.support.releases import released
 
 from queryveil.data import QueryLog
 from queryveil.pairing import Pair
+from queryveil.release.texts import n_top_kept
 from queryveil.testing import log_of
 from queryveil.utility import Measures
-from queryveil.utility.frequencies import frequencies, spearman, top_kept
+from queryveil.utility.frequencies import frequencies, spearman
 
 COUNTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12)
 
@@ -33,8 +34,10 @@ def measured(before: QueryLog, after: QueryLog) -> Measures:
 def test_the_top_is_shared_as_the_definition_says(counts: list[tuple[int, int]], n_top: int) -> None:
     before, after = ({str(i): pair[side] for i, pair in enumerate(counts) if pair[side]} for side in (0, 1))
     if before:
-        found = top_kept(np.array([b for b, _ in counts]), np.array([a for _, a in counts]), n_top=n_top)
-        assert found == pytest.approx(float(plain_top_kept(before, after, n_top=n_top)))
+        pairs, n_each = np.unique(np.array(counts), axis=0, return_counts=True)
+        expected = plain_top_kept(before, after, n_top=n_top) * min(n_top, len(before))
+        assert n_top_kept(*np.array(counts).T, n_top=n_top) == pytest.approx(float(expected))
+        assert n_top_kept(*pairs.T, n_each=n_each, n_top=n_top) == pytest.approx(float(expected))
 
 
 @examples(40)

@@ -1,4 +1,4 @@
-"""Count the texts of a release: those that one person alone asked, and those that hold an identifier.
+"""Count the texts of a release: those that one person alone asked, those that hold an identifier, the most frequent.
 
 A text is a query as the method writes it; texts are the same if their normal form is (NFC, lower case, single blanks).
 A person asked a text if the method makes it of one of the person's rows, whether or not that row is in the release.
@@ -7,9 +7,12 @@ A person asked a text if the method makes it of one of the person's rows, whethe
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bools, Int32s, Int64s
+from queryveil.data import Bools, Floats, Int32s, Int64s
 from queryveil.release.manifest import TextCounts
 from queryveil.text.tokens import encode, normal_form
+
+N_TOP = 50
+"""Paper: Hong et al., figure 2(c), counts how many of the 50 most frequent stay among the 50 most frequent."""
 
 
 def count_texts(released: pl.Series, *, asked: pl.Series | None, users: pl.Series | None) -> TextCounts:
@@ -57,6 +60,29 @@ def distinct_texts(released: pl.Series) -> tuple[pl.Series, Int64s]:
     number, texts = encode(_normal_form(written))
     n_rows, is_text = np.bincount(number[code], minlength=len(texts)), texts != ""
     return texts.filter(is_text), n_rows[is_text.to_numpy()]
+
+
+def n_top_kept(before: Int64s, after: Int64s, *, n_each: Int64s | int = 1, n_top: int = N_TOP) -> float:
+    """Return how many of the most frequent texts are still among the most frequent; `n_each` have each pair of counts.
+
+    Texts that are equally frequent share the last places between them, before and after.
+
+    >>> n_top_kept(np.array([9, 8, 7, 0]), np.array([5, 0, 4, 9]), n_top=2)
+    1.0
+    >>> n_top_kept(np.array([9, 1]), np.array([9, 1]), n_each=np.array([1, 2]), n_top=2)
+    2.0
+    """
+    mine, theirs = (_places(counts, n_each, n_top=n_top) for counts in (before, after))
+    return float((n_each * np.minimum(mine, theirs)).sum())
+
+
+def _places(counts: Int64s, n_each: Int64s | int, *, n_top: int) -> Floats:
+    """Return the part of the first `n_top` places that each text has: 1, 0, or an equal part of the last ones."""
+    values, number = np.unique(counts, return_inverse=True)
+    n_equal = np.bincount(number, np.broadcast_to(n_each, len(counts)))
+    n_above = n_equal.sum() - np.cumsum(n_equal)
+    part: Floats = np.clip((n_top - n_above) / n_equal, 0, 1) * (values > 0)
+    return part[number]
 
 
 def sole_askers(texts: pl.Series, *, asked: pl.Series, users: Int32s | Int64s) -> Int64s:

@@ -19,6 +19,7 @@ from queryveil.formats import aggregates, transactions
 from queryveil.methods import Clump, Kdelta, Partition, Plink
 from queryveil.methods.bots import rows_of_people
 from queryveil.methods.kdelta._objects import read_objects
+from queryveil.methods.kdelta.kdelta import losses_of
 from queryveil.methods.plink._groups import as_written, may_share
 from queryveil.methods.plink.plink import rounded
 from queryveil.methods.settings import Representative
@@ -245,8 +246,6 @@ TALLIES = ", ".join([f"{_OF} string", f"{_KEY} binary", *(f"{name} bigint" for n
 """Of queries or URLs, for each a digest, its rows in the shard and in the release, the people who asked it, and 1 if a
 released text of it holds an identifier."""
 
-_N_TOP = 50
-
 
 def tallies_of(log: QueryLog, released: QueryLog, *, bot_threshold: int | None, secret: bytes) -> pl.DataFrame:
     """Count the distinct queries and URLs of a shard, those of programs too; people are counted without them."""
@@ -293,21 +292,13 @@ def losses(tallies: DataFrame) -> dict[str, float]:
     """Compare the distinct queries and URLs of the log with those of the release, as a local manifest does."""
     sums = [F.sum(name).alias(name) for name in (_BEFORE, _AFTER)]
     each = tallies.groupBy(_OF, _KEY).agg(*sums)
-    is_left = F.col(_AFTER) > 0
-    counts = each.groupBy(_OF).agg(F.count("*").alias("n"), F.count_if(is_left).alias("n_left"))
-    found = {row[_OF]: row for row in counts.collect()}
+    counted = pl.DataFrame(each.groupBy(_OF, _BEFORE, _AFTER).count().toArrow())
     measures: dict[str, float] = {}
-    for name in (name for name in ("queries", "urls") if name in found):
-        own = each.where(F.col(_OF) == name)
-        measures[f"share_of_distinct_{name}_lost"] = round(1 - found[name]["n_left"] / found[name]["n"], 6)
-        measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(own, _BEFORE) & _top(own, _AFTER))
+    for name in ("queries", "urls"):
+        own = counted.filter(pl.col(_OF) == name).select(_BEFORE, _AFTER, "count")
+        before, after, n_each = (column.to_numpy() for column in own)
+        measures |= losses_of(name, before, after, n_each=n_each) if own.height else {}
     return measures
-
-
-def _top(tallies: DataFrame, by: str) -> set[bytes]:
-    """Return the keys of the most frequent; ties are broken by key."""
-    top = tallies.where(F.col(by) > 0).orderBy(F.desc(by), _KEY).limit(_N_TOP).select(_KEY)
-    return {bytes(row[_KEY]) for row in top.collect()}
 
 
 def anonymize_kdelta(method: Kdelta, sharding: Sharding) -> ClusterRelease:

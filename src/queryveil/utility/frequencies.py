@@ -5,11 +5,10 @@ import polars as pl
 
 from queryveil.data import Floats, Int8s, Int64s
 from queryveil.pairing import ESTIMATED, Identity, Pair
+from queryveil.release.texts import N_TOP, n_top_kept
 from queryveil.text.classifier import CATEGORIES, Classifier
-from queryveil.utility.score import Measures, Score, kept, note
+from queryveil.utility.score import Measures, Score, kept, note, share
 
-N_TOP = 50
-"""Paper: Hong et al., figure 2(c), counts how many of the 50 most frequent stay among the 50 most frequent."""
 N_RANKED = 1000
 
 
@@ -40,33 +39,8 @@ def top_urls(original: pl.Series | None, clicked: pl.DataFrame | None) -> Measur
 
 def _top(what: str, before: Int64s, after: Int64s) -> Score:
     about = f"of the {N_TOP} most frequent {what} are still among the {N_TOP} most frequent"
-    return kept(f"top_{what.lower()}_kept", top_kept(before, after, n_top=N_TOP), about=about, group="search")
-
-
-def top_kept(before: Int64s, after: Int64s, *, n_top: int) -> float:
-    """Return the share of the most frequent things that are still among the most frequent.
-
-    Things that are equally frequent share the last places between them, before and after.
-
-    >>> top_kept(np.array([9, 8, 7, 0]), np.array([5, 0, 4, 9]), n_top=2)
-    0.5
-    >>> top_kept(np.array([9, 1, 1]), np.array([9, 1, 1]), n_top=2)
-    1.0
-    """
-    mine, theirs = _places(before, n_top), _places(after, n_top)
-    whole = float(mine.sum())
-    return float(np.minimum(mine, theirs).sum()) / whole if whole else 1.0
-
-
-def _places(counts: Int64s, n_top: int) -> Floats:
-    """Return the part of the first `n_top` places that each thing has: 1, 0, or an equal part of the last ones."""
-    positive = counts[counts > 0]
-    if len(positive) <= n_top:
-        return np.asarray(counts > 0, np.float64)
-    last = np.partition(positive, len(positive) - n_top)[len(positive) - n_top]
-    n_above = int((positive > last).sum())
-    part = (n_top - n_above) / int((positive == last).sum())
-    return np.where(counts > last, 1.0, np.where(counts == last, part, 0.0))
+    value = share(n_top_kept(before, after), min(N_TOP, int((before > 0).sum())))
+    return kept(f"top_{what.lower()}_kept", value, about=about, group="search")
 
 
 def _correlation(before: Int64s, after: Int64s) -> Measures:

@@ -15,13 +15,10 @@ from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equa
 from queryveil.methods.kdelta._objects import Objects, read_objects
 from queryveil.methods.settings import KdeltaSettings
 from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
-from queryveil.release.texts import count_numbered
+from queryveil.release.texts import N_TOP, count_numbered, n_top_kept
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text.tokens import encode
-
-_N_TOP = 50
-"""Paper: figure 2(c) counts how many of the 50 most frequent stay among the 50 most frequent."""
 
 
 def losses(original: Objects, query: Int32s, url: Int32s) -> dict[str, float]:
@@ -30,19 +27,18 @@ def losses(original: Objects, query: Int32s, url: Int32s) -> dict[str, float]:
     for name, before, after in (("queries", original.query, query), ("urls", original.url, url)):
         n_rows = np.bincount(before[before >= 0])
         n_left = np.bincount(after[after >= 0], minlength=len(n_rows))
-        n_distinct = int((n_rows > 0).sum())
-        if name == "urls" and not n_distinct:
-            continue
-        measures[f"share_of_distinct_{name}_lost"] = (
-            round(1 - int((n_left > 0).sum()) / n_distinct, 6) if n_distinct else 0.0
-        )
-        measures[f"top_{_N_TOP}_{name}_kept"] = len(_top(n_rows) & _top(n_left))
+        if name == "queries" or n_rows.any():
+            measures |= losses_of(name, n_rows, n_left)
     return measures
 
 
-def _top(n_rows: Int64s) -> set[int]:
-    order = np.argsort(-n_rows, kind="stable")[:_N_TOP]
-    return set(order[n_rows[order] > 0].tolist())
+def losses_of(name: str, before: Int64s, after: Int64s, *, n_each: Int64s | int = 1) -> dict[str, float]:
+    """Compare how often queries or URLs are in the original log and in a release; `n_each` have each pair of counts."""
+    n_distinct, n_left = (int((n_each * (counts > 0)).sum()) for counts in (before, after))
+    return {
+        f"share_of_distinct_{name}_lost": round(1 - n_left / n_distinct, 6) if n_distinct else 0.0,
+        f"top_{N_TOP}_{name}_kept": round(n_top_kept(before, after, n_each=n_each)),
+    }
 
 
 def name_clusters(query: Int32s, part: Int64s, texts: pl.Series) -> str:
