@@ -40,7 +40,7 @@ def test_a_release_is_made_summed_up_and_verified(run: Run, busy_log: Path, tmp_
     # With so small a delta a query of one user never leaves.
     done = run("anonymize", "dp", busy_log, "-o", tmp_path / "out", "--delta", "1e-12")
     assert done.returncode == 0
-    assert "differ by a factor of at most 2.72" in done.stdout
+    assert "differs by a factor of at most 2.72" in done.stdout
     assert "300" not in done.stdout
     release = read_release(tmp_path / "out")
     assert set(release.tallies.frame["query"]) == {"kestrel lantern", "mulberry"}

@@ -160,12 +160,12 @@ class PoolRules:
 
     k: int = setting(10, at_least=2, help="Events in a pool.")
     l: int | None = setting(None, help="Users in it; k if not given.")  # noqa: E741 - as in the papers
-    growth: float = setting(1.2, above=1, allowed="above 1", help="Factor for k if a pool is stuck.")
+    growth: float = setting(1.2, above=1, allowed="above 1", help="Factor for k if stuck.")
     max_pool: int = setting(10_000, help="Most events in it.")
     shrink: bool = setting(True, help="Grown pools stay, as in the paper.")
     repeats: str = setting("once", one_of=("once", "all"), help="Repeats: once or all.")
-    window: str | None = setting("1d", typed_none="none", help="How long an id lasts, or none.")
-    min_query_users: int = setting(1, at_least=1, help="Users who must ask a text.")
+    window: str | None = setting("1d", typed_none="none", help="Life of an id, or none.")
+    min_query_users: int = setting(1, at_least=1, help="Users a text needs.")
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -230,7 +230,7 @@ _UNCLASSIFIED: dict[str, Any] = {"one_of": ("pool", "drop")}
 class SwapSettings(PoolRules):
     """Return each query to somebody else who asked for the same kind of thing."""
 
-    drain: str = setting("suppress", help="Events left at the end: suppress or release.", **_DRAIN)
+    drain: str = setting("suppress", help="Events left: suppress or release.", **_DRAIN)
     unclassified: str = setting("pool", help="pool or drop queries of no category.", **_UNCLASSIFIED)
     order: str = setting("time", one_of=("time", "file"), help="By time, or file.")
     classifier: Classifier | str | None = setting(None, typed_default="evidence", help="evidence or paper.", repr=False)
@@ -257,7 +257,7 @@ class LiveSettings(PoolRules):
 class LineSettings(LiveSettings):
     """How lines are anonymized: those of a file have an end."""
 
-    drain: str = setting("suppress", help="Events left at the end: suppress or release.", **_DRAIN)
+    drain: str = setting("suppress", help="Events left: suppress or release.", **_DRAIN)
     patience: float | None = setting(
         None, at_least=0, allowed="0 or more seconds", help="Seconds to try again; 60 for files.", panel=_RUNNING
     )
