@@ -9,8 +9,9 @@ from tests.support.releases import released
 from queryveil.attacks.attacker import AuxiliaryData
 from queryveil.attacks.stitch import Stitch, _Looks, surest
 from queryveil.data import QueryLog
-from queryveil.methods import Clump, Pseudonymise
+from queryveil.methods import Clump, Pseudonymise, Swap
 from queryveil.pairing import Pair
+from queryveil.release import ColumnPolicy, Ids
 from queryveil.rng import generator
 from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of, tiny_log
@@ -59,6 +60,15 @@ def test_pairs_are_named_until_one_in_a_hundred_true_ones_is() -> None:
     is_one[500:1000] = np.arange(500) % 2 == 0
     # Five of 250: every second row is a true one, from the second surest on.
     assert surest(score, is_one=is_one, rng=generator(1)) == (6, 3)
+
+
+def test_texts_of_one_asker_are_linked_though_they_bear_other_ids() -> None:
+    log = log_of({f"u{i}": [f"name{i} tea", f"name{i} cup", "weather"] for i in range(60)})
+    release = Swap(k=2, l=2, seed=1, columns=ColumnPolicy(ids=Ids.KEEP)).anonymize(log)
+    found = Stitch(seed=1).attack(Pair(log, release=release), auxiliary=NOTHING)
+    # What everybody asked is nobody's; of the rest a person has two rows with a name that nobody else has.
+    assert found.n_found == found.n_targets
+    assert found.n_by_chance < 0.1 * found.n_targets
 
 
 def test_what_has_no_rows_of_people_is_not_attacked() -> None:

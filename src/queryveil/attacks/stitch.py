@@ -9,9 +9,12 @@ from queryveil.attacks import _scoring
 from queryveil.attacks._learning import learned_scores
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import ROLES, Bools, Float32s, Floats, Int64s, QueryLog
+from queryveil.guarantees import SwapAnonymity
 from queryveil.pairing import Pair
+from queryveil.release.texts import sole_askers
 from queryveil.rng import generator
-from queryveil.text.tokens import tokenize
+from queryveil.text.identifiers import remove_identifiers
+from queryveil.text.tokens import normal_form, tokenize
 
 RECALL = 0.01
 """Recall at which the attacker stops naming pairs."""
@@ -29,7 +32,8 @@ class Stitch(Seeker):
     From pairs of rows of the half of the people that is known, a logistic regression learns how alike two rows of one
     person are: their days and hours, the words they share, rare ones counting more, the pages and sites that were
     clicked, and their shape (length, words, digits, capitals). In the other half it names the pairs with the highest
-    scores until recall is 1 %; reported is the precision. By chance is the base rate.
+    scores until recall is 1 %; reported is the precision. By chance is the base rate. Where queries change hands, only
+    rows are looked at whose text one person alone asked.
 
     - `n_targets`: the most people of each half whose rows are looked at, 1,500 rows at most.
     - `seed`: repeats who is known, and how ties are drawn.
@@ -43,7 +47,6 @@ class Stitch(Seeker):
         yield from _scoring.no_terms(pair)
         if not isinstance(pair.release.data, QueryLog):
             yield "the release has no rows that are one query"
-        yield from _scoring.swapped(pair)
         if not all(_true_pairs(_owners(pair)[rows]).any() for rows in self._halves(pair)):
             yield "too few people have two rows or more"
 
@@ -84,7 +87,11 @@ def surest(score: Floats, *, is_one: Bools, rng: np.random.Generator) -> tuple[i
 
 def _owners(pair: Pair) -> Int64s:
     """Return the person of each released row, -1 where it may be one of several."""
-    return pair.identity.sole_user()[pair.candidate]
+    if not isinstance(pair.release.promise, SwapAnonymity):
+        return pair.identity.sole_user()[pair.candidate]
+    # The id is another person's, so the asker is known where one person alone asked the text.
+    asked = remove_identifiers(pair.log.frame["query"]).queries
+    return sole_askers(normal_form(pair.release.log.frame["query"]), asked=asked, users=pair.user)
 
 
 def _true_pairs(owner: Int64s) -> Bools:
