@@ -172,6 +172,7 @@ class Attacks:
 def as_log(original: Original) -> QueryLog:
     """Return profiles as a log of which each row has all terms of a user, as groups have them; a log as it is.
 
+    >>> from queryveil.data import Profiles
     >>> as_log(Profiles.from_dicts({"u1": {"Guinea pig": 1, "tea": 2}})).frame.rows()
     [('u1', 'guinea_pig tea')]
     """
