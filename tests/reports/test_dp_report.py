@@ -144,7 +144,7 @@ def test_rows_before_and_noisy_counts_of_people_after_are_told_apart(log: QueryL
 
 def test_names_of_those_who_did_not_try_are_set_apart_by_semicolons(log: QueryLog) -> None:
     text = words(report(tallied(), original=log, seed=1))
-    assert "Search terms; search terms, best guess; two or three terms together" in text
+    assert "Search terms; search terms, best guess; counted terms; two or three terms together" in text
 
 
 def test_the_definition_has_its_numbers_and_its_paper() -> None:

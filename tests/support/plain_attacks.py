@@ -9,6 +9,7 @@ from statistics import fmean, pstdev
 from typing import TypeAlias
 
 History: TypeAlias = Set[str]
+Counts: TypeAlias = dict[str, int]
 
 
 def plain_named(known: Collection[str], candidates: Sequence[History], *, eccentricity: float) -> int | None:
@@ -66,6 +67,39 @@ def _fits(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accid
         )
         for each in candidates
     ]
+
+
+def plain_chance_of_counts(pairs: Sequence[tuple[Counts, Counts]], *, most: int) -> list[list[float]]:
+    """Return for each count of a term after the chance of each before, given what some people had before and after.
+
+    >>> [round(chance, 2) for chance in plain_chance_of_counts([({"a": 2, "b": 1}, {"a": 1})], most=2)[1]]
+    [0.17, 0.17, 0.67]
+    """
+    n = [[1 / (most + 1)] * (most + 1) for _ in range(most + 1)]
+    for before, after in pairs:
+        for term in before.keys() & after.keys():
+            n[min(most, after[term])][min(most, before[term])] += 1
+    return [[each / sum(row) for each in row] for row in n]
+
+
+def plain_likeliest_by_counts(
+    known: Counts, candidates: Sequence[Counts], *, chances: Sequence[Sequence[float]], by_accident: float
+) -> list[int]:
+    """Return the candidates likeliest to have used the known terms so often; nobody if none has any of them.
+
+    A term is drawn from the candidate's set of terms or from all sets; `chances` say what its count was before.
+
+    >>> plain_likeliest_by_counts({"a": 1}, [{"a": 1}, {"a": 0}], chances=[[0.9, 0.1], [0.1, 0.9]], by_accident=0.1)
+    [0]
+    """
+    n_all = sum(map(len, candidates))
+    fits = [0.0] * len(candidates)
+    there = [term for term in known if any(term in each for each in candidates)]
+    for term in there:
+        of = [chances[each[term]][known[term]] if term in each else 0.0 for each in candidates]
+        for i, each in enumerate(candidates):
+            fits[i] += log((1 - by_accident) * of[i] / len(each) + by_accident * sum(of) / n_all)
+    return [i for i, fit in enumerate(fits) if fit > max(fits) - 1e-9] if there else []
 
 
 def plain_surest(right: Sequence[float], confidence: Sequence[float]) -> tuple[int, int, int]:

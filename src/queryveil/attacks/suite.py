@@ -13,6 +13,7 @@ from queryveil import progress
 from queryveil.attacks import (
     added_rows,
     clock,
+    counted_terms,
     fragments,
     known_profile,
     known_terms,
@@ -63,6 +64,7 @@ def attackers(
             for n in KNOWN
         ),
         *(known_terms.KnownTerms(n_known=n, cautious=False, n_targets=n_targets, seed=seed) for n in KNOWN),
+        *(counted_terms.CountedTerms(n_known=n, n_targets=n_targets, seed=seed) for n in (3, 8)),
         known_terms.RarePair(n_targets=n_targets, seed=seed),
         vanity.Vanity(n_targets=n_targets, seed=seed),
         clock.Clock(n_targets=n_targets, seed=seed),

@@ -50,9 +50,9 @@ def attacker(found: Exposure) -> str:
     >>> attacker(Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, **known))
     '4 search terms and 2 wrong ones, only if sure'
     """
-    if found.attacker in _BY_TERMS and found.n_known is not None:
+    if found.attacker in (*_BY_TERMS, "counted_terms") and found.n_known is not None:
         wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
-        guess = "" if found.attacker == "likely_terms" else ", only if sure"
+        guess = {"likely_terms": "", "counted_terms": " and their counts"}.get(found.attacker, ", only if sure")
         return f"{found.n_known} search terms{wrong}{guess}"
     return _named(found.attacker)
 
