@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from tests.support.forging import JSONL, SECRETS, WORDS, Change, a_log, fault, forge, released, with_column
 
-from queryveil import Clump, Dp, Kdelta, Plink, Pseudonymise, Swap, TokenHash
+from queryveil import Clump, Dp, Kdelta, Km, Plink, Pseudonymise, Swap, TokenHash
 from queryveil.checks import verify
 from queryveil.data import Profiles, QueryLog
 from queryveil.release import read_release
@@ -40,6 +40,35 @@ def test_what_promises_nothing_is_looked_at_too(tmp_path: Path) -> None:
     folder = Pseudonymise().anonymize(a_log()).save(tmp_path / "out")
     (folder / "raw.tsv").write_text("")
     assert fault(folder) == "raw.tsv is a file that manifest.json does not list"
+
+
+def repeated_once(folder: Path) -> Path:
+    return Km(k=2, m=1, repeats="once").anonymize(a_log(JSONL)).save(folder / "out")
+
+
+def doubled(data: bytes) -> bytes:
+    first, *rest = data.splitlines(keepends=True)
+    return b"".join([first, first, *rest])
+
+
+def test_a_text_that_an_id_has_twice_is_found_where_repeats_leave_once(tmp_path: Path) -> None:
+    folder = repeated_once(tmp_path)
+    assert verify(folder).holds
+
+    def one_more(said: dict[str, Any]) -> None:
+        said["counts"]["n_rows_after"] += 1
+        said["removed"]["rows_repeated"] -= 1
+
+    log = a_log(JSONL)
+    twice = Km(k=2, m=1, repeats="once").anonymize(log.with_frame(pl.concat([log.frame, log.frame.head(3)])))
+    folder = twice.save(tmp_path / "twice")
+    forge(folder, data=doubled, manifest=one_more)
+    assert fault(folder) == "log.jsonl: an id has the same text twice in 2 rows (the first is row 1)"
+    # With all repeats it is what such a release may have.
+    forge(folder, manifest=lambda said: said["parameters"].update(repeats="all"))
+    assert verify(folder).holds
+    forge(folder, manifest=lambda said: said["parameters"].update(repeats="twice"))
+    assert fault(folder) == "manifest.json has 1 setting that km does not have, or not with such a value"
 
 
 def test_the_window_of_swap_must_be_that_of_the_settings(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "km in windows, keyed": lambda: Km(k=2, m=1, window="7d", columns=KEYED),
     "km, all columns": lambda: Km(k=3, m=2, columns=OPEN),
     "km, no times": lambda: Km(k=3, m=2, columns=BARE),
+    "km, repeats once": lambda: Km(k=3, m=2, columns=OPEN, repeats="once"),
     "km generalised": lambda: Km(k=3, m=1, taxonomy=Taxonomy.wordnet()),
     "kdelta": lambda: Kdelta(k=3),
     "kdelta, the paper's": lambda: Kdelta(k=3, mode="paper"),

@@ -51,6 +51,7 @@ def test_without_the_extra_one_line_says_what_to_install(
         ("plink", "--weights", "tfidf"),
         ("km", "--m", "none"),
         ("km", "--no-restore"),
+        ("km", "--repeats", "once"),
         ("kdelta",),
         ("dp", "--synthesize", "5"),
     ],

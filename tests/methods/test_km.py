@@ -148,6 +148,8 @@ METHODS = [
     Km(k=2, m=2, window="1d"),
     Km(k=2, m=2, window="7d", columns=replace(BY_DAY, time=TimeDetail.SHARED)),
     Km(k=2, m=2, bot_threshold=3),
+    Km(k=2, m=2, repeats="once"),
+    Km(k=2, m=1, window="1d", repeats="once", columns=replace(BY_DAY, time=TimeDetail.SHARED)),
 ]
 
 

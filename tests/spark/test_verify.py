@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 from tests.support.forging import AOL, CSV, JSONL, a_log, forge, released
 
@@ -68,6 +69,17 @@ def test_windows_are_judged_one_by_one(engine: Spark, tmp_path: Path) -> None:
     here, there = verify(folder), engine.verify(folder)
     assert not there.holds
     assert there.n_violations == here.n_violations == 2
+
+
+def test_a_text_that_an_id_has_twice_is_found_where_repeats_leave_once(engine: Spark, tmp_path: Path) -> None:
+    release = Km(k=2, m=2, repeats="once").anonymize(log_of({f"u{i}": ["red wine", "tea"] for i in range(4)}))
+    assert engine.verify(str(release.save(tmp_path / "release"))).holds
+    frame = release.log.frame.with_columns(query=pl.lit("red wine"))
+    folder = str(replace(release, data=release.log.with_frame(frame)).save(tmp_path / "twice"))
+    here, there = ([one for one in each.faults if "twice" in one] for each in (verify(folder), engine.verify(folder)))
+    assert (len(here), len(there)) == (1, 1)
+    assert here[0].startswith(there[0])
+    assert "has the same text twice in 8 rows" in there[0]
 
 
 def test_terms_that_the_original_does_not_have_are_found(engine: Spark, tmp_path: Path) -> None:

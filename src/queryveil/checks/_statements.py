@@ -50,6 +50,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "m": _whole(1, or_none=True),
         "target": _one_of(*_TARGETS),
         "taxonomy": _one_of(None, "wordnet", "own"),
+        "repeats": _one_of("once", "all"),
         **_yes_or_no("restore"),
         **_WINDOW,
         **_BOTS,
@@ -138,7 +139,7 @@ _WARNINGS = re.compile(
     r"user ids are (the original ones: whoever knows an id knows the person's rows|the same in every release under "
     r"this key: releases can be joined by them|fresh: who got whose query cannot be verified; with --ids keyed it can)|"
     r"times are exact: whoever knows when a person searched finds the person's rows|"
-    r"times are not covered by the promise; users with a set of them that nobody else has: [\d,]+|"
+    r"(times|counts of terms) are not covered by the promise; users with a set of them that nobody else has: [\d,]+|"
     r"made with a seed: whoever knows it can undo the shuffling of (users and rows|users and queries|groups|rows)|"
     r"the log has no times, so programs could not be told from people|"
     r"rows that were not UTF-8 and were read as Latin-1: [\d,]+|"

@@ -293,6 +293,9 @@ def _texts(release: Release, file: DataFile) -> Iterator[str]:
     if isinstance(data, QueryLog):
         texts = number(data.frame["query"])
         yield from _rows(untidy(texts.distinct, promise, method=method).gather(texts.codes), said)
+        if method == "km" and release.manifest.parameters.get("repeats") == "once":
+            said = f"{file.name}: an id has the same text twice in"
+            yield from _rows(data.frame.select("user", "query").is_duplicated(), said)
     elif isinstance(data, Groups) and release.manifest.parameters.get("items") is not True:
         groups = data.frame.select("terms").with_row_index("row")
         terms = groups.explode("terms", empty_as_null=False)

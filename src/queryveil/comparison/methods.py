@@ -60,7 +60,7 @@ def build_method(
     >>> build_method("km", {"q": 5})
     Traceback (most recent call last):
     queryveil.errors.BadParameter: a setting of km must be one of k, m, target, restore, taxonomy, window,
-    bot_threshold, time, keep, got q
+    repeats, bot_threshold, time, keep, got q
     """
     check_name(name)
     kind, known = METHODS[name], settings_of(name)

@@ -78,7 +78,7 @@ class KmAnonymity(Promise, frozen=True, kw_only=True, tag="km", repr_omit_defaul
         times = "that a time belongs to a query: it counts as one of the person" if self.time_unit else "days and times"
         return (
             more,
-            f"Not covered are the number of a person's queries, every column that was kept, and {times}.",
+            f"Not covered are how many queries a person has or has a term in, columns that were kept, and {times}.",
             _USERS_ARE_IDS,
             ONE_RELEASE,
         )

@@ -70,6 +70,7 @@ class KmSettings:
         None, metavar="wordnet|FILE", help="Move terms up in it before deleting.", repr=False
     )
     window: str | None = setting(None, help="Cut histories by time: 12h, 1d, 7d.")
+    repeats: str = setting("all", one_of=("once", "all"), help="Equal texts of an id: all or once.")
     bot_threshold: int | None = setting(100, **_BOTS)
     seed: int | None = setting(None, repr=False, **_SEED)
 

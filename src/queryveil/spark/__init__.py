@@ -68,6 +68,7 @@ def _check_km(method: Km) -> None:
             method.window is None and method.columns.time == "shared",
             "times are counted as terms on one machine",
         ),
+        "repeats once on Spark": (method.repeats == "once", "which of equal rows leaves is drawn on one machine"),
         "--no-restore on Spark": (not method.restore, "the paper's deletion goes through the users in turn"),
         "the target fis on Spark": (method.target == "fis", "it counts all frequent combinations first"),
     }

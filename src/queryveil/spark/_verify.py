@@ -286,7 +286,7 @@ def _count_linked(held: DataFrame) -> tuple[int, list[Witness]]:
     return several.count(), [_witness("linked_windows", 0, row["n"], 1) for row in most]
 
 
-_TIMES, _IDS, _TEXTS = "times", "ids", "texts"
+_TIMES, _IDS, _TEXTS, _REPEATS = "times", "ids", "texts", "repeats"
 
 
 def contents_of(storage: Storage, folder: str, manifest: Manifest, *, text: bytes, files: list[str]) -> Contents:
@@ -325,6 +325,9 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
     n_users, columns = released.n_users, released.frame.columns
     said, extra = whole.faults_of_columns(contents, manifest, columns, has_rows=released.n_rows > 0)
     counted = map_frames(released.frame, _wrong, manifest=manifest, extra=extra, n_users=n_users)
+    if manifest.method == "km" and manifest.parameters.get("repeats") == "once":
+        pairs = released.frame.groupBy("user", "query").agg(F.count("*").alias("n")).where("n > 1")
+        counted = counted.union(pairs.select(F.lit(_REPEATS), "n"))
     wrong = {row["name"]: int(row["n"]) for row in counted.groupBy("name").agg(F.sum("n").alias("n")).collect()}
     file, detail, ids = data.name, manifest.columns.time, manifest.columns.ids
     lines = {
@@ -332,6 +335,7 @@ def faults_of(released: SparkLog, contents: Contents, manifest: Manifest) -> lis
         _TIMES: f"times are finer than {MANIFEST} says ({detail}) in",
         _IDS: f"user ids are not as {MANIFEST} says ({ids}) in",
         _TEXTS: "texts differ in case or form from how they are released in",
+        _REPEATS: "an id has the same text twice in",
     }
     rows = [
         f"{file}: {line} {n:,} {'row' if n == 1 else 'rows'}" for name, line in lines.items() if (n := wrong.get(name))

@@ -37,7 +37,7 @@ class Km(KmSettings):
     """Delete terms until every small combination is shared by k users.
 
     Promise: (k, m)-anonymity of the terms each user keeps.
-    Not promised: anything about times, clicked URLs, the number of queries or the order of terms in a query. Times are
+    Not promised: anything about times, clicked URLs, counts of queries and of terms, or their order. Times are
     dropped unless they are asked for; those that are `shared` are covered by the promise: the start of a row's window,
     or without windows its day, week or four weeks, the finest that half of the rows can keep when they count as terms.
 
@@ -48,6 +48,7 @@ class Km(KmSettings):
     - restore: give deleted terms back where the promise allows it; the paper only deletes
     - taxonomy: a term moves up to what it is a kind of before it is deleted; only with the target log_size
     - window: each stretch of time ("1d") is anonymized by itself, and users get a new id in each
+    - repeats: `all` rows leave as in the paper, or of equal texts of a released id `once`, a row drawn at random
     - bot_threshold: users with more queries in a session are left out; None keeps every user
     - columns: which other columns leave, and how ids and times change
     - seed: repeat a run; not for releases
@@ -106,6 +107,13 @@ class Km(KmSettings):
         progress.step("writing queries")
         texts = rewrite(tokens, owners, histories, outcome.word, outcome.words)
         stays = (texts != "").to_numpy()
+        code, distinct = encode(texts)
+        n_left = int(stays.sum())
+        if self.repeats == "once":
+            order = rng.permutation(len(code))
+            _, first = np.unique((owners.astype(np.int64) * len(distinct) + code)[order], return_index=True)
+            stays &= np.isin(np.arange(len(code)), order[first])
+            removed["rows_repeated"] = n_left - int(stays.sum())
         frame = people.with_columns(texts)
         if self.window is not None and self.columns.ids is Ids.KEYED:
             frame = frame.with_columns(ids_per_window(frame["user"], windows_of(frame, self.window)))
@@ -123,23 +131,23 @@ class Km(KmSettings):
         gone = outcome.word < 0
         removed |= {
             "rows_without_terms_before": n_empty,
-            "rows_without_terms_left": people.height - out.height - n_empty,
+            "rows_without_terms_left": people.height - n_left - n_empty,
             "term_occurrences": int(histories.counts[gone].sum()),
             "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
         }
+        notes = [] if self.repeats == "once" else notes_on_counts(histories, outcome.word, n_words=len(outcome.words))
         manifest = self.manifest(
             log.columns,
             by_blanks=by_blanks,
             reading=log.reading,
             counts=counts_of(log, out),
             removed=removed,
-            notes=outcome.notes,
+            notes=(*notes, *outcome.notes),
             n_alone=self.columns.n_alone(out),
             time_unit=time_unit,
         )
         manifest = msgspec.structs.replace(manifest, changed=outcome.changed, measures=outcome.measures)
         if not by_blanks:
-            code, distinct = encode(texts)
             users = owners if self.window is None else encode(people["user"])[0]
             counted = count_numbered(distinct, released=code[stays], asked=code, users=users)
             manifest = msgspec.structs.replace(manifest, texts=counted)
@@ -247,6 +255,17 @@ class _Outcome:
     notes: tuple[str, ...] = ()
     changed: dict[str, int] = field(default_factory=dict)
     measures: dict[str, float] = field(default_factory=dict)
+
+
+def notes_on_counts(histories: Histories, word: Int32s, *, n_words: int) -> list[str]:
+    """Return a note if users are alone with their counts of items, by sums of a random number of 64 bits for each."""
+    marks = generator(0).integers(2**64, size=n_words + 1, dtype=np.uint64)
+    marks[NO_ITEM] = 0
+    so_far = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[word] * histories.counts.astype(np.uint64))])
+    sums = np.diff(so_far[histories.user_terms.ptr])
+    n = int((np.unique(sums[sums != 0], return_counts=True)[1] == 1).sum())
+    told = "counts of terms are not covered by the promise; users with a set of them that nobody else has"
+    return [f"{told}: {n:,}"] if n else []
 
 
 def _by_window(window_of_entry: Int64s) -> list[Int64s]:
