@@ -1,14 +1,15 @@
-"""Logistic regression on binned features, for attackers who learn from rows whose truth they know."""
+"""Logistic regression on binned features, and on choices, for attackers who learn from rows whose truth they know."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from queryveil.data import Float32s, Floats, Int64s
+from queryveil.data import Bools, Float32s, Floats, Int64s
+from queryveil.data.rows import pointers
 
 _N_BINS, _N_ROUNDS = 12, 8
 _EXTREMES = (0.001, 0.01, 0.03, 0.97, 0.99, 0.999)
-_RIDGE = 1.0
+_RIDGE, _RIDGE_OF_CHOICES = 1.0, 10.0
 _MOST_EXAMPLES = 15_000
 """More are drawn from: each bin is one weight, so further ones change little."""
 
@@ -34,6 +35,38 @@ def learned_scores(features: Floats, truth: Floats, *, of: Floats, rng: np.rando
     examples[:, 0] = 1.0
     weights = _fit(examples, truth)
     return np.asarray(weights[0] + weights[_columns(of, edges)].sum(axis=1), np.float64)
+
+
+def learned_choices(examples: Sequence[tuple[Floats, Bools]], *, of: Sequence[Floats]) -> list[int]:
+    """Learn which rows of a table are true, as a choice of one of them (conditional logit); choose one of other tables.
+
+    Each example is a table of features and which of its rows are true. The first feature is the score that is taken for
+    right until examples say otherwise.
+
+    >>> tables = [np.array([[0.0, 1.0], [0.5, 0.0]]), np.array([[0.0, 3.0], [0.5, 2.0]])]
+    >>> learned_choices([(table, np.array([True, False])) for table in tables] * 20, of=tables)
+    [0, 0]
+    """
+    taught = [each for each in examples if each[1].any()]
+    if not taught:
+        return [int(np.argmax(table[:, 0])) for table in of]
+    features, truth = (np.concatenate(each) for each in zip(*taught, strict=True))
+    middle, deviation = features.mean(axis=0), features.std(axis=0) + 1e-9
+    rows, before = (features - middle) / deviation, np.zeros(features.shape[1])
+    lengths = [len(each) for _, each in taught]
+    first, place = pointers(lengths)[:-1], np.repeat(np.arange(len(taught)), lengths)
+    wanted = truth / np.add.reduceat(truth, first, dtype=np.int64)[place]
+    before[0] = deviation[0]
+    weights = before.copy()
+    for _ in range(_N_ROUNDS):
+        score = rows @ weights
+        odds = np.exp(score - np.maximum.reduceat(score, first)[place])
+        likely = rows * (chance := odds / np.add.reduceat(odds, first)[place])[:, None]
+        mean = np.add.reduceat(likely, first)
+        slope = rows.T @ (wanted - chance) - _RIDGE_OF_CHOICES * (weights - before)
+        step = np.linalg.solve(likely.T @ rows - mean.T @ mean + _RIDGE_OF_CHOICES * np.eye(len(weights)), slope)
+        weights += step / max(1.0, float(np.abs(step).max()))
+    return [int(np.argmax((table - middle) / deviation @ weights)) for table in of]
 
 
 def _columns(features: Floats, edges: Sequence[Floats]) -> Int64s:

@@ -1,11 +1,13 @@
 """Attack on plink by some terms of a person: the attacker of Zhu and Xiong, who wants a further one."""
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import polars as pl
 
 from queryveil.attacks import _scoring
+from queryveil.attacks._learning import learned_choices
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Floats, Int64s
 from queryveil.data.rows import Rows
@@ -15,8 +17,11 @@ from queryveil.rng import generator
 from queryveil.text.taxonomy.tree import places
 from queryveil.text.tokens import encode
 
-_PRIOR = 5.0
+_PRIOR = 10.0
 """As if so many more people had each term, and others as often as anybody has them: of rare terms little is known."""
+_N_COMMON, _N_DIMENSIONS, _N_OTHERS = 500, 20, 40
+_MOST_PEOPLE = 4000
+"""The attacker learns from half of so many people, or of the targets if these are more."""
 
 
 class Association:
@@ -26,21 +31,55 @@ class Association:
         self._people, self._holders = people, people.transpose(n_terms)
         self._support = self._holders.lengths
         self.share: Floats = (self._support + 0.5) / (people.n_rows + 1)
+        self._of_one = lru_cache(maxsize=1000)(self._of_term)
 
-    def ratios(self, known: Int64s) -> Floats:
-        """Return how many times as likely all known terms are of people who have each term as of those who have not.
+    def log_ratios(self, terms: Int64s) -> Floats:
+        """Return how many times as likely a term is of people who have each other one as of those who have not (log).
 
-        Known terms count as independent of each other. Of a term that nobody has the ratio is about 1.
+        A row for each of the `terms`. Of a term with itself, and about of one that nobody has, it is 0.
         """
-        ratio = np.ones(len(self._support))
-        for term in known.tolist():
-            holders = self._holders.row(term)
-            both = np.bincount(self._people.take(holders).values, minlength=len(ratio))
-            anybody = _PRIOR * self.share[term]
-            with_it = (both + anybody) / (self._support + _PRIOR)
-            without = (len(holders) - both + anybody) / (self._people.n_rows - self._support + _PRIOR)
-            ratio *= with_it / without
-        return ratio
+        return np.array([self._of_one(term) for term in terms.tolist()]).reshape(len(terms), len(self._support))
+
+    def _of_term(self, term: int) -> Floats:
+        holders = self._holders.row(term)
+        both = np.bincount(self._people.take(holders).values, minlength=len(self._support))
+        anybody = _PRIOR * self.share[term]
+        with_it = (both + anybody) / (self._support + _PRIOR)
+        without = (len(holders) - both + anybody) / (self._people.n_rows - self._support + _PRIOR)
+        ratios = np.log(with_it / without)
+        ratios[term] = 0.0
+        return np.asarray(ratios, np.float64)
+
+    @cached_property
+    def directions(self) -> Floats:
+        """A vector of length 1 of each term, similar for terms that go with the same ones, by the most common terms."""
+        common = np.argsort(-self._support, kind="stable")[:_N_COMMON]
+        together = np.maximum(0, self.log_ratios(common)).T
+        # The principal components of largest variance.
+        vectors = together @ np.linalg.eigh(together.T @ together)[1][:, -_N_DIMENSIONS:]
+        return np.asarray(vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9), np.float64)
+
+    def looks(self, known: Int64s, *, told: "GroupShares", group: int) -> tuple[Int64s, Floats]:
+        """Return the terms that may be named, and what is seen of each: how it goes with known and with other terms.
+
+        They are those that are `listed` in the group and the likeliest others. The first that is seen are the log odds
+        of a person with the known terms, if these are independent of each other.
+        """
+        odds, listed = told.odds(group, population=self.share)
+        chance = np.log(odds) + self.log_ratios(known).sum(axis=0)
+        rest = np.setdiff1d(listed, known)
+        others = np.setdiff1d(np.arange(len(odds)), np.union1d(listed, known))
+        terms = np.concatenate([rest, others[np.argsort(-chance[others], kind="stable")[:_N_OTHERS]]])
+        sizes = [np.full(len(terms), n) for n in (len(rest), len(listed) - len(rest), told.members[group])]
+        seen = [np.ones(len(terms)), np.log(odds[terms]), *sizes]
+        for some in (known, rest):
+            likeness = self.directions[some] @ self.directions[terms].T * (some[:, None] != terms)
+            for each in (self.log_ratios(some)[:, terms], likeness):
+                seen += [each.sum(axis=0) / max(1, len(some)), each.max(0, initial=-9.0), each.min(0, initial=9.0)]
+        is_listed = np.arange(len(terms)) < len(rest)
+        return terms, np.column_stack(
+            [chance[terms], *(each * is_listed for each in seen), *(each * ~is_listed for each in seen)]
+        )
 
 
 class GroupShares:
@@ -55,6 +94,8 @@ class GroupShares:
         # Where nothing tells, it is the mean of the group.
         listed = _scoring.group_terms(release.groups).with_columns(share=share)
         place, self.vocabulary = encode(listed["term"])
+        # Of no group, -1, there are none.
+        self.members = np.append(release.groups.frame["members"].to_numpy(), 0)
         members = listed["members"].to_numpy()
         # That all members have a term is near to certainty, and odds need a number.
         shares = np.clip(listed["share"].to_numpy(), 1e-6, 1 - 0.5 / members)
@@ -66,16 +107,19 @@ class GroupShares:
             np.bincount(place, each, n_terms).astype(np.float64) for each in (members, shares * members)
         )
 
-    def odds(self, group: int, *, population: Floats) -> Floats:
-        """Return the odds that any member of a group has each term.
+    def odds(self, group: int, *, population: Floats) -> tuple[Floats, Int64s]:
+        """Return the odds that any member of a group has each term, and the terms it lists; -1 is no group.
 
         A term that a group does not list is held by as many as all such groups lack to the share of the `population`.
         """
+        if group < 0:
+            return np.asarray(population / (1 - population), np.float64), self._terms.values[:0]
         n_missing = np.maximum(0.0, population * self._n_members - self._n_held)
         shares = (n_missing + 0.5) / (np.maximum(n_missing, self._n_members - self._n_told) + 1)
         entries = slice(self._terms.ptr[group], self._terms.ptr[group + 1])
-        shares[self._terms.values[entries]] = self._shares[entries]
-        return np.asarray(shares / (1 - shares), np.float64)
+        listed = self._terms.values[entries]
+        shares[listed] = self._shares[entries]
+        return np.asarray(shares / (1 - shares), np.float64), listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +127,10 @@ class KnownProfile(Seeker):
     """Know the group of a person, some of its terms that the person has and how terms go together, and name another.
 
     The odds that any member of the group has a term are multiplied by how much likelier people with this term have the
-    known ones, in the public log; named is the term with the highest, if any group lists it. Found are people who have
-    it. By chance is what the same attacker finds without the release, by how many of the public have a term.
+    known ones, in the public log. A term that goes with others of the group is likelier another member's. How much that
+    counts is learned from half of the people, whose terms are known; the halves take turns. Named is the likeliest term
+    of those that any group lists, found are people who have it. By chance is what the same attacker finds without the
+    release, by how many of the public have a term; it learns from the same people.
 
     - `n_targets`, `seed`: as for every attacker that draws targets.
     - `n_known`: how many terms of a person are known.
@@ -97,7 +143,7 @@ class KnownProfile(Seeker):
 
     @property
     def knows(self) -> str:
-        return f"the group and {self.n_known} terms of a person, and a log by other people"
+        return f"the group and {self.n_known} terms of a person, those of half of the others, and a log by other people"
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         yield from _scoring.no_groups(pair)
@@ -118,14 +164,23 @@ class KnownProfile(Seeker):
         association = Association(people, n_terms=len(told.vocabulary))
         group_of = _scoring.group_of_users(pair, auxiliary)
         eligible = np.flatnonzero((own.lengths > self.n_known) & (group_of >= 0))
-        targets = _scoring.draw_targets(eligible, n_targets=self.n_targets, rng=rng)
-        known = _scoring.draw_each(own, of=targets, n=self.n_known, rng=rng)
-        without = association.share / (1 - association.share)
-        n_found = n_without = 0
-        for i, target in enumerate(targets.tolist()):
-            ratios = association.ratios(known.row(i))
-            ratios[known.row(i)] = 0.0
-            odds = told.odds(int(group_of[target]), population=association.share)
-            n_found += int(np.argmax(odds * ratios)) in own.row(target)
-            n_without += int(np.argmax(without * ratios)) in own.row(target)
-        return self.exposure(n_targets=len(targets), n_found=n_found, n_by_chance=n_without)
+        if len(eligible) < 2:
+            return self.exposure(n_targets=0, n_found=0, n_by_chance=0)
+        known = _scoring.draw_each(own, of=np.arange(own.n_rows), n=self.n_known, rng=rng)
+        halves = np.array_split(rng.permutation(eligible)[: max(self.n_targets, _MOST_PEOPLE)], 2)
+        n_of_half = [min(len(half), (self.n_targets + i) // 2) for half, i in zip(halves, (1, 0), strict=True)]
+
+        def n_found(groups: Int64s) -> int:
+            tables, truths = [], []
+            for half in halves:
+                seen = [association.looks(known.row(one), told=told, group=groups[one]) for one in half.tolist()]
+                tables.append([looks for _, looks in seen])
+                truths.append([np.isin(terms, own.row(one)) for one, (terms, _) in zip(half, seen, strict=True)])
+            n_right = 0
+            for i, n in enumerate(n_of_half):
+                chosen = learned_choices(list(zip(tables[1 - i], truths[1 - i], strict=True)), of=tables[i][:n])
+                n_right += sum(bool(truth[best]) for truth, best in zip(truths[i], chosen, strict=False))
+            return n_right
+
+        nowhere = np.full(len(group_of), -1)
+        return self.exposure(n_targets=sum(n_of_half), n_found=n_found(group_of), n_by_chance=n_found(nowhere))
