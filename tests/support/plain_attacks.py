@@ -153,3 +153,22 @@ def plain_alike(candidate: History, users: Sequence[History]) -> list[int]:
     if not shared or max(shared) == 0:
         return []
     return [number for number, score in enumerate(shared) if score > max(shared) - 1e-9]
+
+
+def plain_choice_weights(tables: list[list[list[float]]], truths: list[list[bool]]) -> list[float]:
+    """Return the weights of features that make the true rows likeliest, less a penalty, by small steps uphill."""
+    rows = [row for table in tables for row in table]
+    columns = list(zip(*rows, strict=True))
+    deviations = [pstdev(column) + 1e-9 for column in columns]
+    before = [deviations[0]] + [0.0] * (len(columns) - 1)
+    weights = list(before)
+    for _ in range(400):
+        slope = [-10 * (weight - first) for weight, first in zip(weights, before, strict=True)]
+        for table, truth in zip(tables, truths, strict=True):
+            scaled = [[value / each for value, each in zip(row, deviations, strict=True)] for row in table]
+            odds = [exp(sum(w * x for w, x in zip(weights, row, strict=True))) for row in scaled]
+            for row, is_true, odd in zip(scaled, truth, odds, strict=True):
+                missing = is_true / sum(truth) - odd / sum(odds)
+                slope = [each + missing * x for each, x in zip(slope, row, strict=True)]
+        weights = [weight + 0.02 * each for weight, each in zip(weights, slope, strict=True)]
+    return [weight / each for weight, each in zip(weights, deviations, strict=True)]

@@ -157,6 +157,7 @@ _WARNINGS = re.compile(
     r"rows suppressed as no pool of k events and l users set them free: [\d,]+ of [\d,]+|"
     r"in (1 group|[\d,]+ groups) a term is shared by more than p of the members; --strict drops such terms|"
     r"the weight of a term is the share of its group's members that have it|"
+    r"strict limits the share of each term, not which terms of a group belong together|"
     r"search with these profiles was less precise than without any|"
     r"what strictness costs in precision was not measured: [\w ,.;:'()\[\]-]{1,200}|"
     r"a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show|"

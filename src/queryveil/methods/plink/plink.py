@@ -133,7 +133,9 @@ class Plink(PlinkSettings):
 
     def notes(self, *, n_open: int, is_binary: bool) -> list[str]:
         """Return the warnings if `n_open` groups have a term of more than p of their members, or weights are binary."""
-        found = []
+        found = (
+            ["strict limits the share of each term, not which terms of a group belong together"] if self.strict else []
+        )
         if n_open and not self.strict:
             in_groups = "in 1 group" if n_open == 1 else f"in {n_open:,} groups"
             found.append(f"{in_groups} a term is shared by more than p of the members; --strict drops such terms")
