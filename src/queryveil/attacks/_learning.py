@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from queryveil.data import Bools, Float32s, Floats, Int64s
-from queryveil.data.rows import pointers
 
 _N_BINS, _N_ROUNDS = 12, 8
 _EXTREMES = (0.001, 0.01, 0.03, 0.97, 0.99, 0.999)
@@ -49,24 +48,23 @@ def learned_choices(examples: Sequence[tuple[Floats, Bools]], *, of: Sequence[Fl
     """
     taught = [each for each in examples if each[1].any()]
     if not taught:
-        return [int(np.argmax(table[:, 0])) for table in of]
+        return [int(np.argmax(each[:, 0])) for each in of]
     features, truth = (np.concatenate(each) for each in zip(*taught, strict=True))
     middle, deviation = features.mean(axis=0), features.std(axis=0) + 1e-9
     rows, before = (features - middle) / deviation, np.zeros(features.shape[1])
-    lengths = [len(each) for _, each in taught]
-    first, place = pointers(lengths)[:-1], np.repeat(np.arange(len(taught)), lengths)
-    wanted = truth / np.add.reduceat(truth, first, dtype=np.int64)[place]
     before[0] = deviation[0]
-    weights = before.copy()
+    weights, table = before.copy(), np.repeat(np.arange(len(taught)), [len(each) for _, each in taught])
+    first = np.searchsorted(table, np.arange(len(taught)))
+    wanted = truth / np.add.reduceat(truth, first, dtype=np.int64)[table]
     for _ in range(_N_ROUNDS):
         score = rows @ weights
-        odds = np.exp(score - np.maximum.reduceat(score, first)[place])
-        likely = rows * (chance := odds / np.add.reduceat(odds, first)[place])[:, None]
+        odds = np.exp(score - np.maximum.reduceat(score, first)[table])
+        likely = rows * (chance := odds / np.add.reduceat(odds, first)[table])[:, None]
         mean = np.add.reduceat(likely, first)
         slope = rows.T @ (wanted - chance) - _RIDGE_OF_CHOICES * (weights - before)
         step = np.linalg.solve(likely.T @ rows - mean.T @ mean + _RIDGE_OF_CHOICES * np.eye(len(weights)), slope)
         weights += step / max(1.0, float(np.abs(step).max()))
-    return [int(np.argmax((table - middle) / deviation @ weights)) for table in of]
+    return [int(np.argmax((each - middle) / deviation @ weights)) for each in of]
 
 
 def _columns(features: Floats, edges: Sequence[Floats]) -> Int64s:

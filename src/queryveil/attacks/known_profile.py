@@ -41,14 +41,12 @@ class Association:
         return np.array([self._of_one(term) for term in terms.tolist()]).reshape(len(terms), len(self._support))
 
     def _of_term(self, term: int) -> Floats:
-        holders = self._holders.row(term)
-        both = np.bincount(self._people.take(holders).values, minlength=len(self._support))
-        anybody = _PRIOR * self.share[term]
-        with_it = (both + anybody) / (self._support + _PRIOR)
-        without = (len(holders) - both + anybody) / (self._people.n_rows - self._support + _PRIOR)
-        ratios = np.log(with_it / without)
-        ratios[term] = 0.0
-        return np.asarray(ratios, np.float64)
+        people = self._people.take(self._holders.row(term))
+        both = np.bincount(people.values, minlength=len(self._support)) + _PRIOR * self.share[term]
+        without = people.n_rows + 2 * _PRIOR * self.share[term] - both
+        ratios = both / (self._support + _PRIOR) / without * (self._people.n_rows - self._support + _PRIOR)
+        ratios[term] = 1.0
+        return np.asarray(np.log(ratios), np.float64)
 
     @cached_property
     def directions(self) -> Floats:
@@ -70,16 +68,16 @@ class Association:
         rest = np.setdiff1d(listed, known)
         others = np.setdiff1d(np.arange(len(odds)), np.union1d(listed, known))
         terms = np.concatenate([rest, others[np.argsort(-chance[others], kind="stable")[:_N_OTHERS]]])
-        sizes = [np.full(len(terms), n) for n in (len(rest), len(listed) - len(rest), told.members[group])]
-        seen = [np.ones(len(terms)), np.log(odds[terms]), *sizes]
+        sizes = len(rest), len(listed) - len(rest), told.members[group]
+        seen = [np.ones(len(terms)), np.log(odds[terms]), *(np.full(len(terms), size) for size in sizes)]
         for some in (known, rest):
             likeness = self.directions[some] @ self.directions[terms].T * (some[:, None] != terms)
             for each in (self.log_ratios(some)[:, terms], likeness):
                 seen += [each.sum(axis=0) / max(1, len(some)), each.max(0, initial=-9.0), each.min(0, initial=9.0)]
-        is_listed = np.arange(len(terms)) < len(rest)
-        return terms, np.column_stack(
-            [chance[terms], *(each * is_listed for each in seen), *(each * ~is_listed for each in seen)]
-        )
+        n, table = len(rest), np.column_stack(seen)
+        # What counts of a term that the group lists, and of another, is learned apart.
+        apart = np.concatenate([np.kron([1, 0], table[:n]), np.kron([0, 1], table[n:])])
+        return terms, np.column_stack([chance[terms], apart])
 
 
 class GroupShares:
@@ -94,7 +92,6 @@ class GroupShares:
         # Where nothing tells, it is the mean of the group.
         listed = _scoring.group_terms(release.groups).with_columns(share=share)
         place, self.vocabulary = encode(listed["term"])
-        # Of no group, -1, there are none.
         self.members = np.append(release.groups.frame["members"].to_numpy(), 0)
         members = listed["members"].to_numpy()
         # That all members have a term is near to certainty, and odds need a number.
@@ -113,7 +110,7 @@ class GroupShares:
         A term that a group does not list is held by as many as all such groups lack to the share of the `population`.
         """
         if group < 0:
-            return np.asarray(population / (1 - population), np.float64), self._terms.values[:0]
+            return population / (1 - population), self._terms.values[:0]
         n_missing = np.maximum(0.0, population * self._n_members - self._n_held)
         shares = (n_missing + 0.5) / (np.maximum(n_missing, self._n_members - self._n_told) + 1)
         entries = slice(self._terms.ptr[group], self._terms.ptr[group + 1])
@@ -171,15 +168,15 @@ class KnownProfile(Seeker):
         n_of_half = [min(len(half), (self.n_targets + i) // 2) for half, i in zip(halves, (1, 0), strict=True)]
 
         def n_found(groups: Int64s) -> int:
-            tables, truths = [], []
-            for half in halves:
-                seen = [association.looks(known.row(one), told=told, group=groups[one]) for one in half.tolist()]
-                tables.append([looks for _, looks in seen])
-                truths.append([np.isin(terms, own.row(one)) for one, (terms, _) in zip(half, seen, strict=True)])
+            seen = [[association.looks(known.row(i), told=told, group=groups[i]) for i in half] for half in halves]
+            views = [
+                [(looks, np.isin(terms, own.row(i))) for i, (terms, looks) in zip(*each, strict=True)]
+                for each in zip(halves, seen, strict=True)
+            ]
             n_right = 0
-            for i, n in enumerate(n_of_half):
-                chosen = learned_choices(list(zip(tables[1 - i], truths[1 - i], strict=True)), of=tables[i][:n])
-                n_right += sum(bool(truth[best]) for truth, best in zip(truths[i], chosen, strict=False))
+            for taught, judged, n in zip(views[::-1], views, n_of_half, strict=True):
+                chosen = learned_choices(taught, of=[looks for looks, _ in judged[:n]])
+                n_right += sum(int(truth[best]) for (_, truth), best in zip(judged, chosen, strict=False))
             return n_right
 
         nowhere = np.full(len(group_of), -1)
