@@ -168,6 +168,7 @@ def test_strict_drops_what_all_share_and_counts_it() -> None:
     assert release.manifest.removed["term_occurrences_dropped"] == 10
     assert release.manifest.measures["largest_share_before_dropping"] == 1.0
     assert release.manifest.measures["largest_share"] == 0.5
+    assert any("which terms of a group belong together" in warning for warning in release.manifest.warnings)
     assert not any("shared by more" in warning for warning in release.manifest.warnings)
 
 
