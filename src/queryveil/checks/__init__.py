@@ -10,17 +10,5 @@ from queryveil.checks.swap import verify_swap
 from queryveil.checks.transactions import verify_transactions
 from queryveil.checks.verdict import Verdict, Witness
 
-__all__ = [
-    "Arrivals",
-    "Verdict",
-    "Witness",
-    "arrivals_of",
-    "judge",
-    "verify",
-    "verify_dp",
-    "verify_kdelta",
-    "verify_km",
-    "verify_linkability",
-    "verify_swap",
-    "verify_transactions",
-]
+__all__ = ["Arrivals", "Verdict", "Witness", "arrivals_of", "judge", "verify", "verify_dp", "verify_kdelta"]
+__all__ += ["verify_km", "verify_linkability", "verify_swap", "verify_transactions"]

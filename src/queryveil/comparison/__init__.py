@@ -5,13 +5,4 @@ from queryveil.comparison.methods import method_of
 from queryveil.comparison.plan import Plan, Run, default_plan, plan_of, read_plan
 from queryveil.comparison.running import compare
 
-__all__ = [
-    "Comparison",
-    "Plan",
-    "Run",
-    "compare",
-    "default_plan",
-    "method_of",
-    "plan_of",
-    "read_plan",
-]
+__all__ = ["Comparison", "Plan", "Run", "compare", "default_plan", "method_of", "plan_of", "read_plan"]

@@ -5,28 +5,6 @@ from queryveil.data.log import CLICKS_SCHEMA, ROLES, TALLIES_SCHEMA, Format, Lay
 from queryveil.data.profiles import GROUPS_SCHEMA, PROFILES_SCHEMA, Groups, Profiles
 from queryveil.data.transactions import TRANSACTIONS_SCHEMA, Transactions
 
-__all__ = [
-    "CLICKS_SCHEMA",
-    "GROUPS_SCHEMA",
-    "PROFILES_SCHEMA",
-    "ROLES",
-    "TALLIES_SCHEMA",
-    "TRANSACTIONS_SCHEMA",
-    "Bools",
-    "Bytes",
-    "Float32s",
-    "Floats",
-    "Format",
-    "Groups",
-    "Int8s",
-    "Int32s",
-    "Int64s",
-    "Layout",
-    "Profiles",
-    "QueryLog",
-    "Reading",
-    "Tallies",
-    "Transactions",
-    "UInt64s",
-    "with_own_texts",
-]
+__all__ = ["Format", "Groups", "Layout", "Profiles", "QueryLog", "Reading", "Tallies", "Transactions"]
+__all__ += ["CLICKS_SCHEMA", "GROUPS_SCHEMA", "PROFILES_SCHEMA", "ROLES", "TALLIES_SCHEMA", "TRANSACTIONS_SCHEMA"]
+__all__ += ["Bools", "Bytes", "Float32s", "Floats", "Int8s", "Int32s", "Int64s", "UInt64s", "with_own_texts"]
