@@ -70,7 +70,7 @@ def attackers(
         clock.Clock(n_targets=n_targets, seed=seed),
         clock.ClockEquals(n_targets=n_targets, seed=seed),
         membership.Membership(n_targets=n_targets, seed=seed),
-        sybil.Sybil(n_targets=min(n_targets, sybil.N_TARGETS), seed=seed),
+        *(sybil.Sybil(early=early, n_targets=min(n_targets, sybil.N_TARGETS), seed=seed) for early in (False, True)),
         TokenInversion(seed=seed),
         added_rows.AddedRows(seed=seed),
         shared_term.SharedTerm(),

@@ -5,6 +5,8 @@ asked, and the release shows how often each is seen.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from itertools import compress
 from math import ceil
 from typing import Any
@@ -16,10 +18,10 @@ from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker, Surest
 from queryveil.data import Groups, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows, group
-from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity, parse_window
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, released_texts
-from queryveil.release import Release
+from queryveil.release import Release, window_starts
 from queryveil.rng import generator
 from queryveil.settings import setting
 from queryveil.text.taxonomy import Taxonomy
@@ -41,6 +43,9 @@ _MOST_PLANTED = 400_000
 _N_COMMON = 500
 """Decoys are made of so many of the most common terms."""
 _MOST_TRIES = 50
+_OTHER = " info"
+"""What is added to a text for another one of, most likely, the same category."""
+_Window = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +62,26 @@ class Sybil(Seeker):
     Where noise was added to the counts of queries, k is the smallest threshold, at which about half of them pass, and
     whatever passes is taken to be asked. Decoys set no bar there: they count among what nobody asked.
 
+    An `early` attacker (`sybil_early`) seeks who asked after the first window of swap. In it as many users as the
+    largest threshold ask each text, and then another one, so that the first leave their pools. Counted are rows that
+    left later: by their time, or without times those of ids that have no other text that was planted.
+
+    - `early`: plant in the first window.
     - `n_targets`: the number of people who really asked.
     - `seed`: repeats what is drawn.
     """
 
-    name = "sybil"
-
+    early: bool = False
     n_targets: int = setting(N_TARGETS, at_least=1, help="The number of people who really asked.")
 
+    @property
+    def name(self) -> str:
+        return "sybil_early" if self.early else "sybil"
+
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
+        window = first_window(pair) if self.early else None
+        if self.early and window is None:
+            yield "needs queries that change hands once enough people asked them, with ids that change"
         if auxiliary.remake is None:
             yield "needs the method and its settings, to run it on a log with users of its own"
         if pair.release.manifest.method == "token_hash":
@@ -73,26 +89,28 @@ class Sybil(Seeker):
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         if is_noisy and pair.log.terms_are_items:
             yield "the release counts items one by one, and no combination of them"
-        if own_queries(pair, n=1, rng=generator(self.seed)).is_empty():
+        if own_queries(pair, n=1, rng=generator(self.seed), since=window and window[1]).is_empty():
             yield "nobody asked a query of two or more terms that is this person's alone"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
-        k, log = k_of(pair.release), pair.log
+        window = first_window(pair) if self.early else None
+        k, log = k_of(pair.release, is_early=self.early), pair.log
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
-        suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng)
+        suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng, since=window and window[1])
         n_asked = (suspected.height + 1) // 2
         n_not = suspected.height - n_asked
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
         combinations = pl.concat([suspected, decoys(pair, like=suspected[each], rng=rng)])
-        with_plants = planted(log, combinations=combinations, n_each=k - 1, rng=rng)
+        plant = planted if window is None else partial(planted_early, window=window)
+        with_plants = plant(log, combinations=combinations, n_each=k - 1, rng=rng)
         removed_rows = asked_in(pair, combinations=suspected[n_asked:])
         kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), removed_rows))
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
-        seen = times_seen(combinations, release=release, taxonomy=taxonomy)
+        seen = times_seen(combinations, release=release, taxonomy=taxonomy, after=window and window[1])
         bar = 0 if is_noisy else above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         n_not = len(seen) - n_asked if is_noisy else n_not
         is_released = seen[: n_asked + n_not] > bar
@@ -101,7 +119,7 @@ class Sybil(Seeker):
         n_each = min(n_asked, n_not)
         both = np.concatenate([seen[:n_each], seen[n_asked : n_asked + n_each]]).astype(np.float64)
         return self.exposure(
-            knows=f"a query that a person may have asked, and plants it for {k - 1} more",
+            knows=f"a query that a person may have asked, and plants it for {k - 1} more{' early' * self.early}",
             n_targets=n_asked,
             n_found=int(np.count_nonzero(is_released[:n_asked])),
             # Who blindly accuses as large a share of those who did not ask finds as large a share of those who did.
@@ -119,8 +137,10 @@ def above_decoys(seen: Int64s, *, n_planted: int) -> int:
     return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))]) if len(seen) else n_planted
 
 
-def k_of(release: Release) -> int:
+def k_of(release: Release, *, is_early: bool = False) -> int:
     """Return how many people a release asks for, or the smallest noisy count; two where it asks for none."""
+    if is_early and isinstance(promise := release.promise, SwapAnonymity):
+        return promise.min_query_users + promise.noise_bound + 1
     if thresholds := [part.threshold for part in release.manifest.noise if part.what == "queries"]:
         return max(_LEAST, min(thresholds))
     k, p = (release.manifest.parameters.get(name) for name in ("k", "p"))
@@ -129,16 +149,27 @@ def k_of(release: Release) -> int:
     return max(_LEAST, k) if isinstance(k, int) else _LEAST
 
 
-def own_queries(pair: Pair, *, n: int, rng: np.random.Generator) -> pl.DataFrame:
+def first_window(pair: Pair) -> _Window | None:
+    """Return start and end of the first window of a log, if swap counts the askers of a text and ids change."""
+    promise = pair.release.promise
+    if not isinstance(promise, SwapAnonymity) or promise.window is None or promise.min_query_users == 1:
+        return None
+    start: Any = window_starts(pair.log.frame["time"], window=promise.window).min()
+    return None if start is None else (start, start + parse_window(promise.window))
+
+
+def own_queries(pair: Pair, *, n: int, rng: np.random.Generator, since: datetime | None = None) -> pl.DataFrame:
     """Draw n people with a query of two or more terms that nobody else has together, and such a query of each.
 
-    Combinations are a frame of the `text` of a query and the `row` that asked it.
+    They asked it at `since` or later. Combinations are a frame of the `text` of a query and the `row` that asked it.
     """
     tokens, user = pair.original_tokens, pair.user
     frame = pl.DataFrame({"user": user, "query": tokens.row_query, "row": np.arange(len(user))})
     n_terms = pl.Series(_n_distinct(tokens)[tokens.row_query])
     # Most queries fall out here, at little cost.
     alone = frame.filter(n_terms >= 2).filter(pl.col("user").n_unique().over("query") == 1)["row"].to_numpy()
+    if since is not None:
+        alone = alone[(pair.log.frame["time"].gather(alone) >= since).fill_null(False).to_numpy()]
     index, found = _Index(tokens), dict[int, int]()
     # People in any order, and the queries of each in any order.
     order = np.lexsort((rng.random(len(alone)), rng.permutation(pair.n_users)[user[alone]]))
@@ -189,13 +220,17 @@ def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.Da
     return pl.DataFrame({"text": texts, "row": borrowed[sorted(taken)]}, schema=schema)
 
 
-def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
+def times_seen(
+    combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None, after: datetime | None = None
+) -> Int64s:
     """Return how often a release shows each combination: its users, bags or members; its rows if queries were swapped.
 
     In bags the terms that a `taxonomy` knows are sought, by the names of their nodes. Where noise was added to counts
-    of whole queries, it is the count of the very query, or its made-up rows.
+    of whole queries, it is the count of the very query, or its made-up rows. What was planted early is sought `after`.
     """
     data = release.data
+    if after is not None:
+        return _left_later(combinations["text"], release=release, end=after)
     if isinstance(data, Tallies):
         return _as_whole_queries(combinations["text"], data.frame)
     if isinstance(release.promise, DifferentialPrivacy):
@@ -314,3 +349,27 @@ def planted(log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.r
     users = pl.Series(list(ids), dtype=pl.String)
     new = log.frame[more["row"]].with_columns(user=users, query=more["text"])
     return log.with_frame(pl.concat([log.frame, new.select(log.frame.columns)]))
+
+
+def planted_early(
+    log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.random.Generator, window: _Window
+) -> QueryLog:
+    """Return the log with users who ask each combination in half of a window, and another text in the other half."""
+    own = planted(log, combinations=combinations, n_each=n_each, rng=rng).frame[log.n_rows :]
+    # Each of them asks about fifty, so that an id which is given planted texts is given several.
+    groups = rng.integers(1 + combinations.height // 50, size=own.height)
+    own = own.with_columns(own["user"].gather(n_each * groups + np.arange(own.height) % n_each))
+    parts, half = [log.frame], (window[1] - window[0]) / 2
+    for start, query in ((window[0], pl.col("query")), (window[0] + half, pl.col("query") + _OTHER)):
+        moments = [start + half * share for share in rng.random(own.height).tolist()]
+        parts.append(own.with_columns(query, time=pl.Series(moments, dtype=own["time"].dtype)))
+    return log.with_frame(pl.concat(parts))
+
+
+def _left_later(texts: pl.Series, *, release: Release, end: datetime) -> Int64s:
+    """Return how many rows of each text left after the end of the window that it was planted in."""
+    rows = release.log.frame.with_columns(query=normal_form(release.log.frame["query"]))
+    planted_texts = normal_form(pl.concat([texts, texts + _OTHER])).implode()
+    n_planted = pl.col("query").filter(pl.col("query").is_in(planted_texts)).n_unique().over("user")
+    is_later = pl.col("time") >= end if "time" in rows.columns else n_planted <= 1
+    return _as_whole_queries(texts, rows.filter(is_later).group_by("query").agg(count=pl.len()))

@@ -28,6 +28,7 @@ _ATTACKERS = {
     "token_inversion": "Hashed terms undone",
     "membership": "Being in the log",
     "sybil": "Planted users",
+    "sybil_early": "Users planted early",
     "added_rows": "Made-up rows told apart",
     "shared_term": "What a whole group shares",
     "repeats": "A query that one person repeats",
