@@ -49,6 +49,7 @@ Pool = tuple[int, int]
 def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: list[Pool] | None = None) -> list[Row]:
     """Release what the promise allows, one row per arrival, and at the end as many as it still allows."""
     users: dict[int, list[str]] = {}
+    windows = windows_of(case)
     queries: dict[int, list[str]] = {}
     ever = [(each.user, each.query.lower()) for each in case.came]
     left = list[Row]()
@@ -73,8 +74,11 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
         remembered = case.promise.remembered
         known = ever if remembered is None else ever[max(0, place + 1 - remembered) : place + 1]
         before = ever[:place] if remembered is None else ever[max(0, place - remembered) : place]
-        people = {user for user, query in ever[: place + 1] if query == ever[place][1]}
-        is_asked = len(people) >= case.promise.min_query_users
+        people: dict[str, int] = {}
+        for (user, query), window in zip(ever[: place + 1], windows, strict=False):
+            if query == ever[place][1]:
+                people.setdefault(user, window)
+        is_asked = list(people.values()).count(windows[place]) >= case.promise.min_query_users
         if is_asked and (not case.promise.once or ever[place] not in before):
             waiting.append(each.user)
             texts.append(each.query)
@@ -84,6 +88,14 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
                 while release(category, known, each.time):
                     pass
     return left
+
+
+def windows_of(case: Case) -> list[int]:
+    """Return the window in which each arrival counts for its text: that of its hours, or one for all of a stream."""
+    if case.promise.window is None or case.promise.remembered is not None:
+        return [0] * len(case.came)
+    length = timedelta(hours=int(case.promise.window.removesuffix("h")))
+    return [-1 if each.time is None else (each.time - datetime(1970, 1, 1)) // length for each in case.came]
 
 
 def cut(time: datetime | None, unit: timedelta | None) -> datetime | None:
@@ -115,6 +127,7 @@ def cases(draw: st.DrawFn, *, max_events: int = 40, n_categories: int = 2) -> Ca
         remembered=draw(st.none() | st.sampled_from([1, 2, 5, 20, 1000])),
         once=draw(st.booleans()),
         min_query_users=draw(st.sampled_from([1, 1, 2, 3])),
+        window=draw(st.sampled_from([None, "3h", "12h"])),
     )
     case = Case(came=came, left=[], promise=promise, unit=draw(st.sampled_from(UNITS)))
     left = simulate(case, draw(st.randoms(use_true_random=False)), drains=draw(st.booleans()))
@@ -178,6 +191,13 @@ def test_both_checkers_agree_where_more_is_promised_than_was_kept(case: Case, mo
 @given(cases(n_categories=1, max_events=30))
 def test_both_checkers_agree_where_repeats_left_too(case: Case) -> None:
     judged(replace(case, promise=structs.replace(case.promise, once=True)))
+
+
+@examples(40)
+@given(cases(n_categories=1, max_events=40), st.sampled_from(["1h", "6h"]), st.integers(2, 3))
+def test_both_checkers_agree_where_askers_were_counted_over_the_whole_log(case: Case, window: str, needed: int) -> None:
+    promise = structs.replace(case.promise, window=window, min_query_users=needed, remembered=None)
+    judged(replace(case, promise=promise))
 
 
 Mutation = Callable[[list[Row], Case], list[Row]]

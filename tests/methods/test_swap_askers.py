@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime, timedelta
 from math import exp
 
 import numpy as np
@@ -29,30 +30,41 @@ def frame(events: list[Event]) -> pl.DataFrame:
     return pl.DataFrame(events, schema={"user": pl.String, "query": pl.String, "category": pl.Int8}, orient="row")
 
 
+def windows_of(batch: list[Event], *, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-1, 2, len(batch))
+
+
 def batches() -> st.SearchStrategy[list[list[Event]]]:
     event = st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["tea", "Tea!", "rye", "fig"]), st.just(0))
     return st.lists(st.lists(event, max_size=40), min_size=1, max_size=5)
 
 
 @examples(40)
-@given(data=batches(), needed=st.integers(3, 6), seed=st.integers(0, 2**40))
-def test_no_text_leaves_that_fewer_people_asked_than_promised(data: list[list[Event]], needed: int, seed: int) -> None:
+@given(data=batches(), needed=st.integers(3, 6), seed=st.integers(0, 2**40), has_windows=st.booleans())
+def test_no_text_leaves_that_fewer_people_asked_than_promised(
+    data: list[list[Event]], needed: int, seed: int, has_windows: bool
+) -> None:
     rules = PoolSettings(k=2, l=2, min_query_users=needed, remembered=10_000)
     pools, issued = Pools(rules, seed=seed), list[tuple[int, bytes]]()
-    people: dict[str, set[str]] = {}
+    known = set[tuple[str, str]]()
+    askers = Counter[tuple[str, int]]()
     n_left = Counter[str]()
     n_out = n_read = 0
-    for batch in data:
+    for number, batch in enumerate(data):
         pools = Pools.from_bytes(pools.to_bytes(), issued=issued, settings=rules, seed=seed)
-        for user, query, _ in batch:
-            people.setdefault(fold(query), set()).add(user)
-        swapped = pools.add(frame(batch))
+        windows = windows_of(batch, seed=number)
+        for (user, query, _), window in zip(batch, windows.tolist(), strict=True):
+            if (user, fold(query)) not in known:
+                known.add((user, fold(query)))
+                askers[fold(query), window if has_windows else 0] += 1
+        swapped = pools.add(frame(batch), window=windows if has_windows else None)
         issued.append((swapped.generation, swapped.issued))
         n_left.update(map(fold, swapped.released["query"]))
         n_out += swapped.n_repeated + swapped.n_rare + swapped.n_suppressed + swapped.released.height
         n_read += len(batch)
         for text, n in n_left.items():
-            assert n <= len(people[text]) - rules.promise.fewest + 1
+            each = [n_asked for (asked, _), n_asked in askers.items() if asked == text]
+            assert n <= sum(max(0, n_asked - rules.promise.fewest + 1) for n_asked in each)
     assert rules.promise.fewest == 2
     assert n_out + pools.waiting.sum() == n_read
 
@@ -65,7 +77,8 @@ def test_pools_that_are_restored_count_on_as_if_nothing_had_happened(data: list[
     issued: list[tuple[int, bytes]] = []
     for batch in data:
         parts = Pools.from_bytes(parts.to_bytes(), issued=issued, settings=rules, seed=seed)
-        ours, theirs = parts.add(frame(batch)), whole.add(frame(batch))
+        window = seed % 3 or None if not batch else windows_of(batch, seed=seed)
+        ours, theirs = parts.add(frame(batch), window=window), whole.add(frame(batch), window=window)
         issued.append((ours.generation, ours.issued))
         assert ours.released.equals(theirs.released)
         assert (ours.n_rare, ours.n_repeated, ours.issued) == (theirs.n_rare, theirs.n_repeated, theirs.issued)
@@ -104,6 +117,51 @@ def test_the_thresholds_of_texts_are_spread_as_the_noise_is(needed: int) -> None
     assert np.abs(np.array(shares) - expected).max() < 5 * 0.5 / n**0.5
     other = may_leave(texts, np.full(n, needed), min_query_users=needed, key=b"another key here")
     assert (other != may_leave(texts, np.full(n, needed), min_query_users=needed, key=KEY)).mean() > 0.2
+
+
+def test_each_window_of_a_text_has_noise_of_its_own() -> None:
+    rules = PoolSettings(k=2, l=2, min_query_users=6)
+    pools, n_rare = Pools(rules, seed=1), list[int]()
+    for window in range(40):
+        events: list[Event] = [(f"{window} {i}", "tea", 0) for i in range(12)]
+        n_rare.append(pools.add(frame(events), window=window).n_rare)
+    assert (min(n_rare), max(n_rare)) >= (1, 7)
+    assert len(set(n_rare)) > 3
+    assert pools.add(frame([("late", "tea", 0)]), window=40).n_rare == 1
+    assert pools.add(frame([("later", "tea", 0)]), window=39).n_rare == 0
+
+
+def daily(n_each: int) -> QueryLog:
+    """Return a log of nine days, on each of which others ask the same three texts."""
+    first = datetime(2026, 3, 1)
+    rows = [
+        (f"u{day} {i} {word}", f"{word} scores", first + timedelta(days=day, minutes=i))
+        for day in range(9)
+        for i in range(n_each)
+        for word in ("tennis", "soccer", "hockey")
+    ]
+    return QueryLog.from_frame(pl.DataFrame(rows, schema=["user", "query", "time"], orient="row"))
+
+
+def test_askers_of_other_windows_do_not_count_and_verify_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = ColumnPolicy(ids="keyed", key=KEY)  # type: ignore[arg-type]
+    swap = Swap(k=3, l=2, columns=columns, min_query_users=5, seed=1)
+    assert swap.anonymize(daily(1)).manifest.removed["rows_of_rare_queries"] == 27
+    often = swap.anonymize(daily(9))
+    assert often.log.n_rows > 50
+    assert verify(often, original=daily(9), key=KEY).holds
+    assert "counted anew every 1d" in often.promise.in_words()
+    whole = Swap(k=3, l=2, columns=columns, min_query_users=5, window=None, seed=1).anonymize(daily(1))
+    assert whole.log.n_rows > 3
+    assert verify(whole, original=daily(1), key=KEY).holds
+    # A method that counts over the whole log, and says that it does not.
+    add = Pools.add
+    monkeypatch.setattr(Pools, "add", lambda self, events, **_: add(self, events))
+    old = swap.anonymize(daily(1))
+    verdict = verify(old, original=daily(1), key=KEY)
+    assert old.log.n_rows > 3
+    assert not verdict.holds
+    assert verdict.n_violations >= old.log.n_rows
 
 
 def test_a_release_with_a_rare_text_put_back_is_caught() -> None:

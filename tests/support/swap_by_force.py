@@ -11,7 +11,7 @@ from queryveil.checks.swap import NO_TIMES, full_pools
 from queryveil.checks.tokens import folded
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -40,10 +40,14 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
     left = [row._replace(category=category_of.get(row.query)) for row in left]
     has_times = "time" in original.frame.columns and any(row.time for row in left)
 
+    windows = [0] * len(came)
+    if promise.window is not None and promise.remembered is None and "time" in original.frame.columns:
+        length = parse_window(promise.window)
+        # Rows without a time share a window of their own.
+        windows = [-1 if time is None else (time - _EPOCH) // length for time in original.frame["time"]]
     is_fresh = [not promise.once or not _is_repeat(came, place, promise.remembered) for place in range(len(came))]
-    for place, event in enumerate(came):
-        people = {other.user for other in came[: place + 1] if folded(other.query) == folded(event.query)}
-        is_fresh[place] &= len(people) >= promise.min_query_users - promise.noise_bound
+    for place in range(len(came)):
+        is_fresh[place] &= _n_askers(came, place, windows) >= promise.min_query_users - promise.noise_bound
 
     found, now = list[Witness](), -1
     for place, row in enumerate(left):
@@ -86,6 +90,15 @@ def _last(came: list[_Event], time: datetime | None) -> int:
     if time is None:
         return len(came) - 1
     return max((j for j, event in enumerate(came) if event.time is not None and event.time <= time), default=-1)
+
+
+def _n_askers(came: list[_Event], place: int, windows: list[int]) -> int:
+    """Count the users who asked the same by then, and for the first time in the window of this one."""
+    people: dict[str, int] = {}
+    for event, window in zip(came[: place + 1], windows, strict=False):
+        if folded(event.query) == folded(came[place].query):
+            people.setdefault(event.user, window)
+    return list(people.values()).count(windows[place])
 
 
 def _is_repeat(came: list[_Event], place: int, remembered: int | None) -> bool:

@@ -102,6 +102,13 @@ def _steps(times: pl.Series, unit: timedelta) -> pl.Series:
     return times.cast(pl.Datetime("us")).to_physical() // (unit // timedelta(microseconds=1))
 
 
+def windows(came: pl.DataFrame, *, promise: SwapAnonymity) -> pl.Series:
+    """Return the window in which each arrival's text is counted; of a stream, whose clock has them, all in one."""
+    if promise.window is None or promise.remembered is not None or "time" not in came.columns:
+        return pl.zeros(came.height, dtype=pl.Int64, eager=True)
+    return _steps(came["time"], parse_window(promise.window)).fill_null(_NO_TIME)
+
+
 _ID_LENGTH = 32
 _MOST_WINDOWS = 100_000
 
@@ -181,7 +188,7 @@ def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
     users, window = release.log.frame["user"], release.promise.window
     if window is None:
         return users
-    windows = _windows(release, came, length=parse_window(window) // timedelta(microseconds=1))
+    windows = _windows(release, came, length=parse_window(window))
     distinct, everybody = set(users), came["user"].unique().to_list()
     found = dict[str, str]()
     for pairs in (windows.unique().iter_rows(), product(everybody, windows["window"].unique().to_list())):
@@ -191,7 +198,7 @@ def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
     return users.replace(found) if found else users
 
 
-def _windows(release: Release, came: pl.DataFrame, *, length: int) -> pl.DataFrame:
+def _windows(release: Release, came: pl.DataFrame, *, length: timedelta) -> pl.DataFrame:
     """Return users and windows that they may have left in: those they asked in, or all of a stream."""
     first, last = (release.manifest.parameters.get(f"{end}_window") for end in ("first", "last"))
     if isinstance(first, int) and isinstance(last, int):
@@ -199,8 +206,7 @@ def _windows(release: Release, came: pl.DataFrame, *, length: int) -> pl.DataFra
         return came.select("user").unique().join(numbers, how="cross")
     if "time" not in came.columns:
         return came.select("user", window=pl.lit(_NO_TIME))
-    number = pl.col("time").cast(pl.Datetime("us")).to_physical() // length
-    return came.select("user", window=number.fill_null(_NO_TIME))
+    return came.select("user", window=_steps(came["time"], length).fill_null(_NO_TIME))
 
 
 SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY, REPEATED_QUERY = 0, 1, 2, 3, 4

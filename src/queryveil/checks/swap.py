@@ -59,14 +59,14 @@ def repeats(pairs: pl.Series, *, remembered: int | None) -> np.ndarray:
     return arrivals.select((before.is_not_null() & is_near).alias("is_repeat"))["is_repeat"].to_numpy()
 
 
-def people_so_far(pairs: pl.Series, queries: Ints) -> Ints:
-    """Return how many users had asked the query of each arrival by then, the arrival's own user among them.
+def people_so_far(pairs: pl.Series, queries: Ints, windows: pl.Series) -> Ints:
+    """Return how many users had asked the query of each arrival for the first time in its window by then.
 
-    >>> people_so_far(pl.Series([1, 2, 1, 3]), np.array([0, 0, 0, 1])).tolist()
+    >>> people_so_far(pl.Series([1, 2, 1, 3]), np.array([0, 0, 0, 1]), pl.Series([0, 0, 0, 0])).tolist()
     [1, 2, 2, 1]
     """
-    asked = pl.DataFrame({"is_first": pairs.is_first_distinct(), "query": queries})
-    return asked.select(pl.col("is_first").cast(pl.Int64).cum_sum().over("query"))["is_first"].to_numpy()
+    asked = pl.DataFrame({"is_first": pairs.is_first_distinct(), "query": queries, "window": windows})
+    return asked.select(pl.col("is_first").cast(pl.Int64).cum_sum().over("query", "window"))["is_first"].to_numpy()
 
 
 def _certain(own: pl.DataFrame, *, issued: pl.DataFrame, remembered: int) -> pl.DataFrame:
@@ -191,7 +191,8 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
     if promise.once:
         came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
-    is_rare = people_so_far(pairs[:n_came], queries[:n_came]) < promise.fewest
+    windows = arrivals.windows(came, promise=promise)
+    is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
     # Where the order of arrivals is not known, any of a text's askers may have waited.
     came_codes[0 if original.is_ordered else 3, is_rare] = -1
     came_codes[1, is_rare & original.is_ordered] = -1

@@ -251,8 +251,8 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
     - `once`: what a user issued several times is released once: anywhere in the log, or among so many events.
     - `window`: length of the time windows of release; users get a new id in each.
     - `min_query_users`: approximate number of distinct users who must ask a text before it is released, the user of the
-      released event included.
-    - `noise_bound`: largest noise added to that threshold, or taken from it, per text.
+      released event included; where ids change, for the first time in one window (on a stream, of arrival).
+    - `noise_bound`: largest noise added to that threshold, or taken from it, per text and window.
 
     >>> print(SwapAnonymity(k=10, l=10).in_words())
     Every query left a pool of at least 10 queries of its category, from at least 10 people, and was handed to somebody
@@ -299,7 +299,9 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
             *([f"ids change every {self.window}"] if self.window else []),
         ]
         if self.min_query_users > 1:
-            rules.append(f"texts left once about {self.min_query_users} people, at least {self.fewest}, had asked them")
+            anew = f", counted anew every {self.window}" if self.window else ""
+            people = f"about {self.min_query_users} people, at least {self.fewest}"
+            rules.append(f"texts left once {people}, had asked them{anew}")
         return "; ".join(rules) + "."
 
     def not_promised(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """How many people asked each text, and after how many of them it may leave: a threshold with noise of its own.
 
-The first `threshold - 1` people's askings of a text are left out. The noise of a text is as likely z as e^-|z|, for z
-from -bound to bound, so one person more or less changes the chance of any number of rows by a factor of e at most, but
-for the chance of the lowest threshold.
+The first `threshold - 1` people's askings of a text are left out; in another window it is another text. The noise of a
+text is as likely z as e^-|z|, for z from -bound to bound, so one person more or less changes the chance of any number
+of rows by a factor of e at most, but for the chance of the lowest threshold.
 """
 
 import hashlib

@@ -77,7 +77,7 @@ class Swapped:
     `released` has the columns of the events, the user being the one the query was given to, and `arrival`: the row of
     the events that set it free. `n_repeated` events are left out, as their users had issued them before, and `n_rare`,
     as too few had. `issued` are the hashes of the events' pairs, of this `generation`; where askers are counted, each
-    with that of its text, or 0 for a repeat.
+    with that of its text (and window), or 0 for a repeat.
     """
 
     released: pl.DataFrame
@@ -149,11 +149,14 @@ class Pools:
             self._held.forget(self._waiting)
         return n_expired
 
-    def add(self, events: pl.DataFrame, *, now: int = 0, max_wait: int | None = None) -> Swapped:
+    def add(
+        self, events: pl.DataFrame, *, window: Int64s | int | None = None, now: int = 0, max_wait: int | None = None
+    ) -> Swapped:
         """Let events arrive in their order; each sets at most one free, or two where more wait than need to.
 
         They arrive `now`, in seconds since 1970; what waits for more than `max_wait` seconds by then is suppressed.
         All of them count as issued before the first is released. What a user has issued before does not wait again.
+        Those who ask a text are counted anew in each `window`, of all events or of each; None counts them for ever.
         """
         pool = _checked(events)
         n_expired = 0 if max_wait is None else self.expire(before=now - max_wait)
@@ -168,9 +171,10 @@ class Pools:
         n_repeated = len(pairs) - len(comes)
         self._issued.put(pairs)
         if self.settings.min_query_users > 1:
+            counted = texts if window is None else pair_hashes(np.full(len(texts), window).astype(np.uint64), texts)
             issued = np.zeros(2 * len(pairs), np.uint64)
-            issued[::2], issued[2 * comes + 1] = pairs, texts[comes]
-            asked = self._asked_enough(texts[comes])
+            issued[::2], issued[2 * comes + 1] = pairs, counted[comes]
+            asked = self._asked_enough(counted[comes])
             comes, n_rare = comes[asked], int((~asked).sum())
         if len(comes) < events.height:
             events, pool, users, texts = events[pl.Series(comes)], pool[comes], users[comes], texts[comes]

@@ -45,7 +45,7 @@ class Swap(SwapSettings):
     - window: people get another id in each stretch of time ("1d") that rows are released in, None keeps ids; those of a
       log without times, or that are kept, do not change
     - min_query_users: a text leaves once about so many people have asked it, with noise of its own that keeps at least
-      two; the askings before that are left out. 1 lets all leave
+      two; the askings before that are left out. Where ids change, both are anew in each window. 1 lets all leave
     - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
     - unclassified: queries without a category go to a `pool` of their own, or `drop` them
     - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
@@ -87,7 +87,9 @@ class Swap(SwapSettings):
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
         progress.step("swapping")
         pools = Pools(self.pool_settings(remembered=None), seed=self.seed)
-        swapped = self._release(pools, events)
+        came = log.frame["time"].gather(events["row"]) if self._changes_ids(log.frame) else None
+        window = None if came is None else window_numbers(came, window=str(self.window)).to_numpy()
+        swapped = self._release(pools, events, window=window)
         released = swapped.released
         rows = self._in_windows(_rows(log.frame, released, events["row"]))
         owners, _ = encode(rows["user"])
@@ -119,9 +121,9 @@ class Swap(SwapSettings):
         in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
         return in_order.cast(pl.Int64).to_numpy()
 
-    def _release(self, pools: Pools, events: pl.DataFrame) -> Swapped:
+    def _release(self, pools: Pools, events: pl.DataFrame, *, window: Int64s | None) -> Swapped:
         """Let all events arrive at once: what a user issues later counts as issued too. What waits is suppressed."""
-        swapped = pools.add(events)
+        swapped = pools.add(events, window=window)
         released = swapped.released
         if self.drain == "release":
             # What leaves at the end was set free by the last arrival.

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Event
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from queryveil.data import Format, Layout
 from queryveil.errors import BadInput
+from queryveil.guarantees import parse_window
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import increments
@@ -188,7 +189,9 @@ class Service:
             self._store.maintain()
 
     def _add(self, events: pl.DataFrame) -> Swapped:
-        return self._pools.add(events, now=int(time.time()), max_wait=self.settings.max_wait_seconds)
+        now, length = int(time.time()), self.settings.promise.window
+        window = None if length is None else now // (parse_window(length) // timedelta(seconds=1))
+        return self._pools.add(events, window=window, now=now, max_wait=self.settings.max_wait_seconds)
 
     def _process(self, batch: ports.Batch) -> None:
         began = time.monotonic()

@@ -161,12 +161,14 @@ class PoolProcessor(StatefulProcessor):
                 counted.update(msgspec.msgpack.decode(row.events, type=dict[str, int]))
             self._count(counted)
             return
-        events = in_order_of_arrival(pl.concat([pl.read_ipc_stream(row.events) for row in rows]))
-        released = self._swapped(events, secret=derived(self._secret, f"pool {category} {shard}"))
+        packed = list(rows)
+        events = in_order_of_arrival(pl.concat([pl.read_ipc_stream(row.events) for row in packed]))
+        window = packed[0].window if "window" in packed[0] else None
+        released = self._swapped(events, window=window, secret=derived(self._secret, f"pool {category} {shard}"))
         for part in released.iter_slices(_PACKED_ROWS):
             yield Row(category=category, shard=shard, events=part.write_ipc_stream(None).getvalue())
 
-    def _swapped(self, events: pl.DataFrame, *, secret: bytes) -> pl.DataFrame:
+    def _swapped(self, events: pl.DataFrame, *, window: int | None, secret: bytes) -> pl.DataFrame:
         before, recent = self._pool.get(), Recent()
         if before is None:
             pools = Pools(self._settings, secret=secret)
@@ -174,7 +176,7 @@ class PoolProcessor(StatefulProcessor):
             recent = _recent(bytes(before[1]))
             issued = self._memory.pairs(recent)
             pools = Pools.from_bytes(bytes(before[0]), issued=issued, settings=self._settings, secret=secret)
-        swapped = pools.add(events)
+        swapped = pools.add(events, window=window)
         recent = self._memory.with_more(recent, generation=swapped.generation, pairs=swapped.issued)
         self._pool.update((pools.to_bytes(), _pool_state.seal(msgspec.msgpack.encode(recent))))
         n_waiting, released = int(pools.waiting.sum()), swapped.released.drop("arrival")
@@ -278,6 +280,14 @@ def shard_of(user: str, *, shards: int) -> int:
     return int(user[:_HEX_DIGITS], 16) % shards
 
 
+def with_window(packed: DataFrame, *, window: str | None) -> DataFrame:
+    """Add the number of the window that a batch is of, if there are windows."""
+    if window is None:
+        return packed
+    length = parse_window(window) // timedelta(seconds=1)
+    return packed.withColumn("window", F.floor(F.unix_timestamp() / length).cast("long"))
+
+
 def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame, window: str | None) -> DataFrame:
     """Return what pools release: shard, category, the user that a query was given to, and what `columns` releases.
 
@@ -293,9 +303,7 @@ def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame, wi
     # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
     # Privacy: when the query itself was asked would lead back to who did.
     timed = packed.withColumn("time", F.localtimestamp()) if has_times else packed
-    if window is not None:
-        length = parse_window(window) // timedelta(seconds=1)
-        timed = timed.withColumn("window", F.floor(F.unix_timestamp() / length).cast("long"))
+    timed = with_window(timed, window=window)
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = map_batches(timed, _unpack_batches, schema, columns=columns, schema=arrow)
     return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in names else rows

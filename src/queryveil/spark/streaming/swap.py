@@ -21,7 +21,7 @@ from queryveil.methods.swap.preparing import check_classifier, check_unclassifie
 from queryveil.release import ColumnPolicy, Ids, TimeDetail, check_key
 from queryveil.spark._executors import retry_py4j, spark_settings, translate_spark_errors
 from queryveil.spark.streaming._checkpoints import Folders, StreamCounts, read_counts
-from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, unpack_rows
+from queryveil.spark.streaming._pools import PACKED, EventsToPools, PoolProcessor, unpack_rows, with_window
 from queryveil.text.classifier import Classifier, Kind
 
 STATE_SETTINGS = {
@@ -127,7 +127,7 @@ class SwapStream(PoolRules):
             keep=columns.keep,
         )
         released = (
-            stage.pack(events)
+            with_window(stage.pack(events), window=self.window)
             .groupBy("category", "shard")
             .transformWithState(
                 PoolProcessor(self._pools, secret=self.secret), PACKED, outputMode="Append", timeMode="None"
