@@ -5,7 +5,7 @@ asked, and the release shows how often each is seen.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import compress
 from math import ceil
@@ -18,10 +18,10 @@ from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker, Surest
 from queryveil.data import Groups, Int64s, QueryLog, Tallies
 from queryveil.data.rows import Rows, group
-from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity, parse_window
+from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, released_texts
-from queryveil.release import Release, window_starts
+from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.settings import setting
 from queryveil.text.taxonomy import Taxonomy
@@ -45,7 +45,7 @@ _N_COMMON = 500
 _MOST_TRIES = 50
 _OTHER = " info"
 """What is added to a text for another one of, most likely, the same category."""
-_Window = tuple[datetime, datetime]
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,11 @@ class Sybil(Seeker):
     Where noise was added to the counts of queries, k is the smallest threshold, at which about half of them pass, and
     whatever passes is taken to be asked. Decoys set no bar there: they count among what nobody asked.
 
-    An `early` attacker (`sybil_early`) seeks who asked after the first window of swap. In it as many users as the
-    largest threshold ask each text, and then another one, so that the first leave their pools. Counted are rows that
-    left later: by their time, or without times those of ids that have no other text that was planted.
+    An `early` attacker (`sybil_early`) of swap seeks who asked after the first day. On it as many users as the largest
+    threshold ask each text, and then another one, so that the first leave their pools. Counted are rows that left
+    later: by their time, or without times those of ids that have no other text that was planted.
 
-    - `early`: plant in the first window.
+    - `early`: plant on the first day.
     - `n_targets`: the number of people who really asked.
     - `seed`: repeats what is drawn.
     """
@@ -79,9 +79,9 @@ class Sybil(Seeker):
         return "sybil_early" if self.early else "sybil"
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
-        window = first_window(pair) if self.early else None
-        if self.early and window is None:
-            yield "needs queries that change hands once enough people asked them, with ids that change"
+        end = first_day_end(pair) if self.early else None
+        if self.early and end is None:
+            yield "needs times, and queries that change hands once enough people asked them"
         if auxiliary.remake is None:
             yield "needs the method and its settings, to run it on a log with users of its own"
         if pair.release.manifest.method == "token_hash":
@@ -89,28 +89,32 @@ class Sybil(Seeker):
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         if is_noisy and pair.log.terms_are_items:
             yield "the release counts items one by one, and no combination of them"
-        if own_queries(pair, n=1, rng=generator(self.seed), since=window and window[1]).is_empty():
+        if own_queries(pair, n=1, rng=generator(self.seed), since=end).is_empty():
             yield "nobody asked a query of two or more terms that is this person's alone"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:
         assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
-        window = first_window(pair) if self.early else None
-        k, log = k_of(pair.release, is_early=self.early), pair.log
+        end = first_day_end(pair) if self.early else None
+        k, log = k_of(pair.release), pair.log
+        if end is not None:
+            k = 2 * int(getattr(pair.release.promise, "min_query_users", 1))
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
-        suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng, since=window and window[1])
+        suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng, since=end)
         n_asked = (suspected.height + 1) // 2
         n_not = suspected.height - n_asked
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
         combinations = pl.concat([suspected, decoys(pair, like=suspected[each], rng=rng)])
-        plant = planted if window is None else partial(planted_early, window=window)
+        plant = planted if end is None else partial(planted_early, end=end)
         with_plants = plant(log, combinations=combinations, n_each=k - 1, rng=rng)
         removed_rows = asked_in(pair, combinations=suspected[n_asked:])
         kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), removed_rows))
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
-        seen = times_seen(combinations, release=release, taxonomy=taxonomy, after=window and window[1])
+        seen = times_seen(combinations, release=release, taxonomy=taxonomy)
+        if end is not None:
+            seen = _left_later(combinations["text"], release=release, end=end)
         bar = 0 if is_noisy else above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         n_not = len(seen) - n_asked if is_noisy else n_not
         is_released = seen[: n_asked + n_not] > bar
@@ -137,10 +141,8 @@ def above_decoys(seen: Int64s, *, n_planted: int) -> int:
     return int(np.sort(seen)[int((1 - FALSE_DECOYS) * (len(seen) - 1))]) if len(seen) else n_planted
 
 
-def k_of(release: Release, *, is_early: bool = False) -> int:
+def k_of(release: Release) -> int:
     """Return how many people a release asks for, or the smallest noisy count; two where it asks for none."""
-    if is_early and isinstance(promise := release.promise, SwapAnonymity):
-        return promise.min_query_users + promise.noise_bound + 1
     if thresholds := [part.threshold for part in release.manifest.noise if part.what == "queries"]:
         return max(_LEAST, min(thresholds))
     k, p = (release.manifest.parameters.get(name) for name in ("k", "p"))
@@ -149,13 +151,13 @@ def k_of(release: Release, *, is_early: bool = False) -> int:
     return max(_LEAST, k) if isinstance(k, int) else _LEAST
 
 
-def first_window(pair: Pair) -> _Window | None:
-    """Return start and end of the first window of a log, if swap counts the askers of a text and ids change."""
+def first_day_end(pair: Pair) -> datetime | None:
+    """Return the end of the first day of a log, if swap counts the askers of a text."""
     promise = pair.release.promise
-    if not isinstance(promise, SwapAnonymity) or promise.window is None or promise.min_query_users == 1:
+    if not isinstance(promise, SwapAnonymity) or promise.min_query_users == 1 or "time" not in pair.log.columns:
         return None
-    start: Any = window_starts(pair.log.frame["time"], window=promise.window).min()
-    return None if start is None else (start, start + parse_window(promise.window))
+    start: Any = pair.log.frame["time"].dt.truncate("1d").min()
+    return None if start is None else start + _DAY
 
 
 def own_queries(pair: Pair, *, n: int, rng: np.random.Generator, since: datetime | None = None) -> pl.DataFrame:
@@ -220,17 +222,13 @@ def decoys(pair: Pair, *, like: pl.DataFrame, rng: np.random.Generator) -> pl.Da
     return pl.DataFrame({"text": texts, "row": borrowed[sorted(taken)]}, schema=schema)
 
 
-def times_seen(
-    combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None, after: datetime | None = None
-) -> Int64s:
+def times_seen(combinations: pl.DataFrame, *, release: Release, taxonomy: Taxonomy | None = None) -> Int64s:
     """Return how often a release shows each combination: its users, bags or members; its rows if queries were swapped.
 
     In bags the terms that a `taxonomy` knows are sought, by the names of their nodes. Where noise was added to counts
-    of whole queries, it is the count of the very query, or its made-up rows. What was planted early is sought `after`.
+    of whole queries, it is the count of the very query, or its made-up rows.
     """
     data = release.data
-    if after is not None:
-        return _left_later(combinations["text"], release=release, end=after)
     if isinstance(data, Tallies):
         return _as_whole_queries(combinations["text"], data.frame)
     if isinstance(release.promise, DifferentialPrivacy):
@@ -352,22 +350,22 @@ def planted(log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.r
 
 
 def planted_early(
-    log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.random.Generator, window: _Window
+    log: QueryLog, *, combinations: pl.DataFrame, n_each: int, rng: np.random.Generator, end: datetime
 ) -> QueryLog:
-    """Return the log with users who ask each combination in half of a window, and another text in the other half."""
+    """Return the log with users who ask each combination in half of a day, and another text in the other half."""
     own = planted(log, combinations=combinations, n_each=n_each, rng=rng).frame[log.n_rows :]
     # Each of them asks about fifty, so that an id which is given planted texts is given several.
     groups = rng.integers(1 + combinations.height // 50, size=own.height)
     own = own.with_columns(own["user"].gather(n_each * groups + np.arange(own.height) % n_each))
-    parts, half = [log.frame], (window[1] - window[0]) / 2
-    for start, query in ((window[0], pl.col("query")), (window[0] + half, pl.col("query") + _OTHER)):
-        moments = [start + half * share for share in rng.random(own.height).tolist()]
+    parts = [log.frame]
+    for start, query in ((end - _DAY, pl.col("query")), (end - _DAY / 2, pl.col("query") + _OTHER)):
+        moments = [start + _DAY / 2 * share for share in rng.random(own.height).tolist()]
         parts.append(own.with_columns(query, time=pl.Series(moments, dtype=own["time"].dtype)))
     return log.with_frame(pl.concat(parts))
 
 
 def _left_later(texts: pl.Series, *, release: Release, end: datetime) -> Int64s:
-    """Return how many rows of each text left after the end of the window that it was planted in."""
+    """Return how many rows of each text left after the end of the day on which it was planted."""
     rows = release.log.frame.with_columns(query=normal_form(release.log.frame["query"]))
     planted_texts = normal_form(pl.concat([texts, texts + _OTHER])).implode()
     n_planted = pl.col("query").filter(pl.col("query").is_in(planted_texts)).n_unique().over("user")

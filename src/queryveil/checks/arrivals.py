@@ -52,11 +52,6 @@ class Arrivals:
             if name not in self.frame.columns:
                 raise MissingColumn("the arrivals", name, found=self.frame.columns)
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the order of arrivals is that of `frame`; a log without times was shuffled."""
-        return self.in_order or ("time" in self.frame.columns and self.frame["time"].is_not_null().any())
-
     def __repr__(self) -> str:
         # Privacy: a frame's own repr would show queries.
         return f"Arrivals(n_events={self.frame.height}, n_categories={self.frame['category'].n_unique()})"

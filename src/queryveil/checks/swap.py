@@ -193,7 +193,6 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
         came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
     windows = arrivals.windows(came, promise=promise)
     is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
-    # Where the order of arrivals is not known, any of a text's askers may have waited.
-    came_codes[0 if original.is_ordered else 3, is_rare] = -1
-    came_codes[1, is_rare & original.is_ordered] = -1
+    # Those of a file arrive in random order where askers are counted: any of a text's askers may have waited.
+    came_codes[slice(0, 2) if original.in_order else 3, is_rare] = -1
     return _Numbers(came_codes, left_codes, pairs, len(texts.distinct), n_pools)

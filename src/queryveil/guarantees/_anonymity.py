@@ -300,8 +300,8 @@ class SwapAnonymity(Promise, frozen=True, kw_only=True, tag="swap", repr_omit_de
         ]
         if self.min_query_users > 1:
             anew = f", counted anew every {self.window}" if self.window else ""
-            people = f"about {self.min_query_users} people, at least {self.fewest}"
-            rules.append(f"texts left once {people}, had asked them{anew}")
+            people = f"about {self.min_query_users} people, at least {self.fewest}, had asked them"
+            rules.append(f"texts left once {people}{anew}")
         return "; ".join(rules) + "."
 
     def not_promised(self) -> tuple[str, ...]:

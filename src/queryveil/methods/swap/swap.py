@@ -8,6 +8,7 @@ from msgspec import structs
 
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
+from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
@@ -66,6 +67,10 @@ class Swap(SwapSettings):
     def __post_init__(self) -> None:
         SwapSettings.__post_init__(self)
         self.promise  # noqa: B018 - it checks l
+        if self.min_query_users > 1 and not self.columns.time.is_covered:
+            raise BadParameter("time", str(self.columns.time), allowed="drop or shared where texts need several people")
+        if self.min_query_users > 1 and self.order == "file":
+            raise BadParameter("order", "file", allowed="time where texts need several people")
         check_classifier(self.classifier)
         check_seed(self.seed)
 
@@ -87,9 +92,7 @@ class Swap(SwapSettings):
         events = prepared.frame[pl.Series(arrivals)].with_columns(row=pl.Series(prepared.rows[arrivals]))
         progress.step("swapping")
         pools = Pools(self.pool_settings(remembered=None), seed=self.seed)
-        came = log.frame["time"].gather(events["row"]) if self._changes_ids(log.frame) else None
-        window = None if came is None else window_numbers(came, window=str(self.window)).to_numpy()
-        swapped = self._release(pools, events, window=window)
+        swapped = self._release(pools, events, windows=self._windows(log.frame))
         released = swapped.released
         rows = self._in_windows(_rows(log.frame, released, events["row"]))
         owners, _ = encode(rows["user"])
@@ -111,26 +114,43 @@ class Swap(SwapSettings):
     def _changes_ids(self, frame: pl.DataFrame) -> bool:
         return self.promise.window is not None and "time" in frame.columns
 
+    def _windows(self, frame: pl.DataFrame) -> pl.Series | None:
+        """Return the window of each row in which the askers of its text are counted, if they are, anew in each."""
+        is_counted = self.min_query_users > 1 and self._changes_ids(frame)
+        return window_numbers(frame["time"], window=str(self.window)) if is_counted else None
+
     def _order(self, frame: pl.DataFrame, rows: Int64s, rng: np.random.Generator) -> Int64s:
         """Return the order in which the prepared rows arrive."""
         if self.order == "file":
             return np.arange(len(rows))
+        if self.min_query_users > 1:
+            # Privacy: in their order within a window, ids tell which rows left later than those of planted users.
+            drawn, windows = rng.permutation(len(rows)), self._windows(frame)
+            if windows is None:
+                return drawn
+            came = pl.DataFrame({"window": windows, "has_none": frame["time"].is_null()})[pl.Series(rows[drawn])]
+            return drawn[np.lexsort((came["window"], came["has_none"]))]
         if "time" not in frame.columns or frame["time"].null_count() == frame.height:
             return rng.permutation(len(rows))
         times = pl.DataFrame({"time": frame["time"].gather(rows)}).with_row_index("place")
         in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
         return in_order.cast(pl.Int64).to_numpy()
 
-    def _release(self, pools: Pools, events: pl.DataFrame, *, window: Int64s | None) -> Swapped:
+    def _release(self, pools: Pools, events: pl.DataFrame, *, windows: pl.Series | None) -> Swapped:
         """Let all events arrive at once: what a user issues later counts as issued too. What waits is suppressed."""
-        swapped = pools.add(events, window=window)
+        own = None if windows is None else windows.gather(events["row"])
+        swapped = pools.add(events, window=None if own is None else own.to_numpy())
         released = swapped.released
         if self.drain == "release":
             # What leaves at the end was set free by the last arrival.
             last = pl.lit(max(0, events.height - 1), dtype=pl.Int64)
             drained = pools.drain().released.with_columns(arrival=last)
             released = pl.concat([released, drained], how="diagonal_relaxed") if drained.height else released
-        return replace(swapped, released=released, n_suppressed=swapped.n_suppressed + pools.clear())
+        n_suppressed = swapped.n_suppressed + pools.clear() + released.height
+        if windows is not None and own is not None:
+            # Privacy: in a later window than its own a row is not among the askers it was counted with.
+            released = released.filter(windows.gather(released["row"]) == own.gather(released["arrival"]))
+        return replace(swapped, released=released, n_suppressed=n_suppressed - released.height)
 
     def _manifest(
         self, log: QueryLog, prepared: Prepared, out: pl.DataFrame, *, swapped: Swapped, largest_k: int

@@ -302,8 +302,7 @@ def unpack_rows(packed: DataFrame, columns: ColumnPolicy, *, like: DataFrame, wi
     schema = types.StructType([types.StructField(name, kinds[name]) for name in names])
     # Spark writes down the time of a batch before it begins, so a batch that is done again has the same one.
     # Privacy: when the query itself was asked would lead back to who did.
-    timed = packed.withColumn("time", F.localtimestamp()) if has_times else packed
-    timed = with_window(timed, window=window)
+    timed = with_window(packed.withColumn("time", F.localtimestamp()) if has_times else packed, window=window)
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = map_batches(timed, _unpack_batches, schema, columns=columns, schema=arrow)
     return rows.withColumn("time", F.col("time").cast("timestamp")) if "time" in names else rows
