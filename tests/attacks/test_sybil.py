@@ -16,6 +16,7 @@ from queryveil.attacks.sybil import Sybil, asked_in, decoys, k_of, own_queries, 
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Plink, QueryThreshold, Swap
+from queryveil.methods.swap.pools import Pools
 from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnPolicy, Ids, Release
 from queryveil.rng import generator
@@ -23,6 +24,7 @@ from queryveil.synthesis import synthesize
 from queryveil.testing.logs import log_of, tiny_log
 
 KEEP = ColumnPolicy(ids=Ids.KEEP)
+KEY = b"sixteen secret bytes or more"
 few_words = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4).map(" ".join)
 rows = st.lists(st.tuples(st.sampled_from(["u1", "u2", "u3"]), few_words), min_size=1, max_size=12)
 
@@ -55,6 +57,35 @@ def test_where_queries_change_hands_rows_tell_as_much(made: QueryLog) -> None:
     n_found, n_by_chance = found(Swap(k=5, columns=KEEP, seed=1), made)
     assert n_found > 40
     assert n_by_chance < 5
+
+
+@pytest.mark.parametrize("window", ["7d", None])
+def test_users_who_open_a_text_early_learn_only_of_askers_in_their_order(
+    made: QueryLog, window: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap = Swap(k=5, window=window, min_query_users=4, columns=ColumnPolicy(ids=Ids.KEYED, key=KEY), seed=1)
+    pair, auxiliary = Pair(made, release=swap.anonymize(made), key=KEY), AuxiliaryData(remake=swap.anonymize)
+    attacker = Sybil(early=True, n_targets=50, seed=1)
+    assert attacker.skip_reason(pair, auxiliary=auxiliary) is None
+    assert attacker.attack(pair, auxiliary=auxiliary).n_found < 10
+    # As it was: askers of the whole log, in the order of time.
+    add = Pools.add
+    monkeypatch.setattr(Pools, "add", lambda self, events, **_: add(self, events))
+    monkeypatch.setattr(Swap, "_order", lambda self, frame, rows, rng: frame["time"].gather(rows).arg_sort().to_numpy())
+    monkeypatch.setattr(Swap, "_windows", lambda self, frame: None)
+    exposure = attacker.attack(pair, auxiliary=auxiliary)
+    assert exposure.n_found > 20
+    assert exposure.n_by_chance < 5
+    assert exposure.knows == "a query that a person may have asked, and plants it for 7 more early"
+
+
+def test_users_come_early_only_where_askers_are_counted(made: QueryLog) -> None:
+    attacker, swap = Sybil(early=True, n_targets=50, seed=1), Swap(k=5, columns=KEEP, seed=1)
+    reason = attacker.skip_reason(Pair(made, release=swap.anonymize(made)), auxiliary=AuxiliaryData())
+    assert reason == "needs times, and queries that change hands once enough people asked them"
+    timeless = made.with_frame(made.frame.drop("time"))
+    swap = Swap(k=5, columns=KEEP, min_query_users=4, seed=1)
+    assert attacker.skip_reason(Pair(timeless, release=swap.anonymize(timeless)), auxiliary=AuxiliaryData()) == reason
 
 
 def test_rows_that_are_made_up_do_not_hide_it_all(made: QueryLog) -> None:

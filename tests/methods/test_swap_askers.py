@@ -16,6 +16,7 @@ from tests.support.plain_swap import Event, fold
 
 from queryveil.checks import verify
 from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap import Swap
 from queryveil.methods.swap._askers import AskerCounts, may_leave, noise_bound
@@ -162,6 +163,51 @@ def test_askers_of_other_windows_do_not_count_and_verify_knows(monkeypatch: pyte
     assert old.log.n_rows > 3
     assert not verdict.holds
     assert verdict.n_violations >= old.log.n_rows
+
+
+@examples(40)
+@given(data=st.data(), window=st.sampled_from(["12h", "1d", "7d", None]), seed=st.integers(0, 2**40))
+def test_in_each_window_of_a_release_no_text_has_more_rows_than_its_askers_there_allow(
+    data: st.DataObject, window: str | None, seed: int
+) -> None:
+    words, first = st.sampled_from(["tennis", "Tennis!", "soccer scores"]), datetime(2026, 3, 1)
+    hours = st.none() | st.integers(0, 72)
+    rows = data.draw(st.lists(st.tuples(st.sampled_from("abcdefghijkl"), words, hours), min_size=20, max_size=80))
+    times = [None if hour is None else first + timedelta(hours=hour) for *_, hour in rows]
+    users, queries = [user for user, *_ in rows], [query for _, query, _ in rows]
+    times[0] = first
+    log = QueryLog.from_frame(pl.DataFrame({"user": users, "query": queries, "time": times}))
+    columns = ColumnPolicy(ids="keyed", time="drop" if window is None else "shared", key=KEY)  # type: ignore[arg-type]
+    drain = data.draw(st.sampled_from(["suppress", "release"]))
+    swap = Swap(k=2, l=2, columns=columns, min_query_users=3, window=window, drain=drain, seed=seed)
+    release = swap.anonymize(log)
+    assert verify(release, original=log, key=KEY).holds
+    removed = {name: n for name, n in release.manifest.removed.items() if name.startswith("rows_")}
+    assert sum(removed.values()) + release.log.n_rows == log.n_rows
+    length = timedelta(hours={"12h": 12, "1d": 24, "7d": 168, None: 10**6}[window])
+
+    def start(time: datetime | None) -> int:
+        return 0 if window is None else -1 if time is None else (time - datetime(1970, 1, 1)) // length
+
+    came: dict[tuple[str, str], int] = {}
+    in_order = sorted(zip(users, queries, times, strict=True), key=lambda row: (row[2] is None, row[2] or first))
+    for user, query, time in in_order:
+        came.setdefault((user, fold(query)), start(time))
+    askers = Counter((text, number) for (_, text), number in came.items())
+    left = Counter((fold(row["query"]), start(row.get("time"))) for row in release.log.frame.iter_rows(named=True))
+    assert all(n <= askers[place] - 1 for place, n in left.items())
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"order": "file"}, "order must be time where texts need several people, got file"),
+        ({"columns": ColumnPolicy(time="day")}, "time must be drop or shared where texts need several people, got day"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_tells_when_rows_came_is_refused(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(BadParameter, match=message):
+        Swap(min_query_users=3, **changed)  # type: ignore[arg-type]
 
 
 def test_a_release_with_a_rare_text_put_back_is_caught() -> None:

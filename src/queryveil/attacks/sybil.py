@@ -43,9 +43,7 @@ _MOST_PLANTED = 400_000
 _N_COMMON = 500
 """Decoys are made of so many of the most common terms."""
 _MOST_TRIES = 50
-_OTHER = " info"
-"""What is added to a text for another one of, most likely, the same category."""
-_DAY = timedelta(days=1)
+_OTHER = " info"  # makes another text of, most likely, the same category
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +94,7 @@ class Sybil(Seeker):
         assert auxiliary.remake is not None  # skip_reason() says so
         rng = generator(self.seed)
         end = first_day_end(pair) if self.early else None
-        k, log = k_of(pair.release), pair.log
-        if end is not None:
-            k = 2 * int(getattr(pair.release.promise, "min_query_users", 1))
+        k = k_of(pair.release) if end is None else 2 * int(getattr(pair.release.promise, "min_query_users", 1))
         is_noisy = isinstance(pair.release.promise, DifferentialPrivacy)
         n_most = max(1, _MOST_PLANTED // ((1 + _NOT_ASKED_EACH) * k)) if is_noisy else self.n_targets
         suspected = own_queries(pair, n=2 * min(self.n_targets, n_most), rng=rng, since=end)
@@ -107,7 +103,7 @@ class Sybil(Seeker):
         each = np.tile(np.arange(n_asked), _NOT_ASKED_EACH - 1 if is_noisy else 1)
         combinations = pl.concat([suspected, decoys(pair, like=suspected[each], rng=rng)])
         plant = planted if end is None else partial(planted_early, end=end)
-        with_plants = plant(log, combinations=combinations, n_each=k - 1, rng=rng)
+        with_plants = plant(pair.log, combinations=combinations, n_each=k - 1, rng=rng)
         removed_rows = asked_in(pair, combinations=suspected[n_asked:])
         kept = pl.Series(~np.isin(np.arange(with_plants.n_rows), removed_rows))
         release = auxiliary.remake(with_plants.with_frame(with_plants.frame.filter(kept)))
@@ -157,7 +153,7 @@ def first_day_end(pair: Pair) -> datetime | None:
     if not isinstance(promise, SwapAnonymity) or promise.min_query_users == 1 or "time" not in pair.log.columns:
         return None
     start: Any = pair.log.frame["time"].dt.truncate("1d").min()
-    return None if start is None else start + _DAY
+    return None if start is None else start + timedelta(days=1)
 
 
 def own_queries(pair: Pair, *, n: int, rng: np.random.Generator, since: datetime | None = None) -> pl.DataFrame:
@@ -357,9 +353,9 @@ def planted_early(
     # Each of them asks about fifty, so that an id which is given planted texts is given several.
     groups = rng.integers(1 + combinations.height // 50, size=own.height)
     own = own.with_columns(own["user"].gather(n_each * groups + np.arange(own.height) % n_each))
-    parts = [log.frame]
-    for start, query in ((end - _DAY, pl.col("query")), (end - _DAY / 2, pl.col("query") + _OTHER)):
-        moments = [start + _DAY / 2 * share for share in rng.random(own.height).tolist()]
+    parts, half = [log.frame], timedelta(hours=12)
+    for start, query in ((end - 2 * half, pl.col("query")), (end - half, pl.col("query") + _OTHER)):
+        moments = [start + half * share for share in rng.random(own.height).tolist()]
         parts.append(own.with_columns(query, time=pl.Series(moments, dtype=own["time"].dtype)))
     return log.with_frame(pl.concat(parts))
 

@@ -97,11 +97,11 @@ def _steps(times: pl.Series, unit: timedelta) -> pl.Series:
     return times.cast(pl.Datetime("us")).to_physical() // (unit // timedelta(microseconds=1))
 
 
-def windows(came: pl.DataFrame, *, promise: SwapAnonymity) -> pl.Series:
-    """Return the window in which each arrival's text is counted; of a stream, whose clock has them, all in one."""
-    if promise.window is None or promise.remembered is not None or "time" not in came.columns:
-        return pl.zeros(came.height, dtype=pl.Int64, eager=True)
-    return _steps(came["time"], parse_window(promise.window)).fill_null(_NO_TIME)
+def windows(came: pl.DataFrame, *, window: str) -> pl.Series:
+    """Return the number of the window of each arrival; those without a time share one of their own."""
+    if "time" not in came.columns:
+        return pl.repeat(_NO_TIME, came.height, eager=True)
+    return _steps(came["time"], parse_window(window)).fill_null(_NO_TIME)
 
 
 _ID_LENGTH = 32
@@ -183,25 +183,23 @@ def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
     users, window = release.log.frame["user"], release.promise.window
     if window is None:
         return users
-    windows = _windows(release, came, length=parse_window(window))
+    tried = _windows(release, came, window=window)
     distinct, everybody = set(users), came["user"].unique().to_list()
     found = dict[str, str]()
-    for pairs in (windows.unique().iter_rows(), product(everybody, windows["window"].unique().to_list())):
+    for pairs in (tried.unique().iter_rows(), product(everybody, tried["window"].unique().to_list())):
         if len(found) < len(distinct):
             names = ((_name(f"{user}\0{number}", key), user) for user, number in pairs)
             found |= {name: user for name, user in names if name in distinct}
     return users.replace(found) if found else users
 
 
-def _windows(release: Release, came: pl.DataFrame, *, length: timedelta) -> pl.DataFrame:
+def _windows(release: Release, came: pl.DataFrame, *, window: str) -> pl.DataFrame:
     """Return users and windows that they may have left in: those they asked in, or all of a stream."""
     first, last = (release.manifest.parameters.get(f"{end}_window") for end in ("first", "last"))
     if isinstance(first, int) and isinstance(last, int):
         numbers = pl.DataFrame({"window": range(first, min(last, first + _MOST_WINDOWS) + 1)})
         return came.select("user").unique().join(numbers, how="cross")
-    if "time" not in came.columns:
-        return came.select("user", window=pl.lit(_NO_TIME))
-    return came.select("user", window=_steps(came["time"], length).fill_null(_NO_TIME))
+    return came.select("user", window=windows(came, window=window))
 
 
 SMALL_POOL, FEW_USERS, SURPLUS_ROW, SURPLUS_QUERY, REPEATED_QUERY = 0, 1, 2, 3, 4

@@ -191,7 +191,9 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
     if promise.once:
         came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
-    windows = arrivals.windows(came, promise=promise)
+    # On a stream windows are those of its clock, so that askers can only be counted over all of them.
+    window = promise.window if promise.remembered is None else None
+    windows = pl.zeros(n_came, eager=True) if window is None else arrivals.windows(came, window=window)
     is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
     # Those of a file arrive in random order where askers are counted: any of a text's askers may have waited.
     came_codes[slice(0, 2) if original.in_order else 3, is_rare] = -1

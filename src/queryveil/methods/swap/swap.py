@@ -123,14 +123,11 @@ class Swap(SwapSettings):
         """Return the order in which the prepared rows arrive."""
         if self.order == "file":
             return np.arange(len(rows))
-        if self.min_query_users > 1:
-            # Privacy: in their order within a window, ids tell which rows left later than those of planted users.
-            drawn, windows = rng.permutation(len(rows)), self._windows(frame)
-            if windows is None:
-                return drawn
-            came = pl.DataFrame({"window": windows, "has_none": frame["time"].is_null()})[pl.Series(rows[drawn])]
-            return drawn[np.lexsort((came["window"], came["has_none"]))]
-        if "time" not in frame.columns or frame["time"].null_count() == frame.height:
+        # Privacy: askers arrive in no order, or ids would tell which rows left later than those of planted users.
+        if (windows := self._windows(frame)) is not None:
+            keys = (rng.random(len(rows)), windows.gather(rows), frame["time"].is_null().gather(rows))
+            return np.lexsort(keys)
+        if self.min_query_users > 1 or "time" not in frame.columns or frame["time"].null_count() == frame.height:
             return rng.permutation(len(rows))
         times = pl.DataFrame({"time": frame["time"].gather(rows)}).with_row_index("place")
         in_order = times.sort("time", nulls_last=True, maintain_order=True)["place"]
