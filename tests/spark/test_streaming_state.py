@@ -17,6 +17,7 @@ from queryveil.errors import BadParameter
 from queryveil.methods.settings import PoolSettings
 from queryveil.methods.swap._pool_state import PoolState, unseal
 from queryveil.methods.swap.pools import BLOCK, Pools, RandomNumbers
+from queryveil.spark.streaming._checkpoints import COUNT_NAMES, COUNTS
 from queryveil.spark.streaming._pools import PoolProcessor, derived, hash_key, in_order_of_arrival, places
 from queryveil.spark.streaming.swap import SwapStream
 from queryveil.synthesis import synthesize
@@ -152,6 +153,27 @@ def test_a_pool_goes_on_from_its_state_as_one_that_never_stopped_through_all_gen
     # Each pair was written to a piece once, with a checksum, and those of two generations at most are still there.
     assert sum(each.n_bytes_written for each in pieces) <= 8 * 22 * 5000 + 7 * 22
     assert sum(len(value[0]) for each in pieces for value in each.values()) <= 8 * 2 * 30_000
+
+
+def test_askers_are_counted_anew_in_the_window_of_each_batch() -> None:
+    state, settings = StateInMemory(), PoolSettings(k=2, l=2, min_query_users=4, remembered=20_000)
+    names = iter(range(1000))
+
+    def n_rare(window: int, *, n: int) -> int:
+        asked = pl.DataFrame({"user": [f"u{next(names)}" for _ in range(n)]}).with_columns(
+            query=pl.lit("tea"), category=pl.lit(5, pl.Int8), time=pl.lit(None, pl.Int64)
+        )
+        asked = asked.with_columns(places(asked, key=hash_key(SECRET)))
+        rows = [Row(category=5, shard=0, window=window, events=asked.write_ipc_stream(None).getvalue())]
+        list(processor_on(state, settings).handleInputRows((5, 0), iter(rows), None))  # type: ignore[arg-type]
+        counted = dict(zip(COUNT_NAMES, state.parts[COUNTS].value, strict=False))
+        return int(counted["n_rare"])
+
+    first = n_rare(20_000, n=6)
+    assert 1 <= first <= 5
+    assert n_rare(20_000, n=2) == first
+    assert n_rare(20_001, n=1) == first + 1
+    assert n_rare(20_000, n=2) == first + 1
 
 
 def turned(data: bytes, chance: random.Random) -> bytes:
