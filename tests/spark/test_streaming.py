@@ -283,19 +283,6 @@ def test_one_user_alone_gets_nothing_and_two_get_the_queries_of_each_other(spark
     refused_then(spark, swap, where)
 
 
-def test_a_text_that_enough_people_asked_in_a_window_leaves(spark: SparkSession, tmp_path: Path) -> None:
-    swap = SwapStream(k=2, key=KEY, window="28d", min_query_users=3)
-    where = places_in(tmp_path)
-    for number in range(2):
-        asked = [{"user": f"u{number} {i}", "query": f"tennis racket {i % 2}"} for i in range(12)]
-        write_lines(tmp_path / "in" / f"{number}.jsonl", *asked)
-    counts = swap.run(spark, **where)
-    assert counts.adds_up
-    assert counts.n_released > 4
-    # Two texts, of which each loses the askers before its threshold of 2 to 4; a window may end between two batches.
-    assert 2 <= counts.n_rare <= 12
-
-
 def run_until_stopped(spark: SparkSession, swap: SwapStream, where: Places) -> StreamCounts:
     """Run a stream that waits for further files, and stop it when it has read the one that is there."""
     folder = Path(where["checkpoint"]).parent
