@@ -13,6 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.support.examples import examples
+from tests.support.plain_swap import fold
 from tests.support.swap_by_force import verify_swap_by_force
 
 from queryveil.checks import Arrivals, Verdict, verify_swap
@@ -51,14 +52,14 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
     users: dict[int, list[str]] = {}
     windows = windows_of(case)
     queries: dict[int, list[str]] = {}
-    ever = [(each.user, each.query.lower()) for each in case.came]
+    ever = [(each.user, fold(each.query)) for each in case.came]
     left = list[Row]()
 
     def release(category: int, known: list[tuple[str, str]], time: datetime | None) -> bool:
         waiting, texts = users[category], queries[category]
         if len(waiting) < case.promise.k or len(set(waiting)) < case.promise.l:
             return False
-        pairs = [(user, text) for user in waiting for text in texts if (user, text.lower()) not in known]
+        pairs = [(user, text) for user in waiting for text in texts if (user, fold(text)) not in known]
         if not pairs:
             return False
         user, text = numbers.choice(pairs)
@@ -118,7 +119,7 @@ def cases(draw: st.DrawFn, *, max_events: int = 40, n_categories: int = 2) -> Ca
         query = f"query {text}"
         time = clock if draw(st.integers(0, 9)) else None
         came.append(
-            Event(user=user, query=query.upper() if is_upper else query, category=text % n_categories, time=time)
+            Event(user=user, query=f"{query.upper()}!" if is_upper else query, category=text % n_categories, time=time)
         )
     k = draw(st.integers(2, 5))
     promise = SwapAnonymity(

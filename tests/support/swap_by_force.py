@@ -6,9 +6,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from tests.support.plain_swap import fold
+
 from queryveil.checks.arrivals import FINEST, Arrivals
 from queryveil.checks.swap import NO_TIMES, full_pools
-from queryveil.checks.tokens import folded
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity, parse_window
@@ -96,7 +97,7 @@ def _n_askers(came: list[_Event], place: int, windows: list[int]) -> int:
     """Count the users who asked the same by then, and for the first time in the window of this one."""
     people: dict[str, int] = {}
     for event, window in zip(came[: place + 1], windows, strict=False):
-        if folded(event.query) == folded(came[place].query):
+        if fold(event.query) == fold(came[place].query):
             people.setdefault(event.user, window)
     return list(people.values()).count(windows[place])
 
@@ -113,8 +114,8 @@ def _broken(
     """Return what forbids that a row leaves: the pool that it leaves from is what came less what left before."""
     number = len(before) + 1
     waited = [event for event, fresh in zip(came, is_fresh, strict=False) if fresh]
-    n_entered = sum(folded(event.query) == folded(row.query) for event in waited)
-    n_gone = 1 + sum(folded(other.query) == folded(row.query) for other in before)
+    n_entered = sum(fold(event.query) == fold(row.query) for event in waited)
+    n_gone = 1 + sum(fold(other.query) == fold(row.query) for other in before)
     n_issued = sum(event.query == row.query for event in came)
     n_released = 1 + sum(other.query == row.query for other in before)
     found = []
@@ -138,7 +139,7 @@ def _broken(
 
 
 def _pair(event: _Event) -> tuple[str, str]:
-    return event.user, folded(event.query)
+    return event.user, fold(event.query)
 
 
 def _is_own(issues: list[int], moments: range, *, remembered: int | None) -> bool:

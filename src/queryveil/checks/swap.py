@@ -184,16 +184,16 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     pool_of[texts.codes[:n_came][::-1]] = pools.codes[::-1]
     pool = np.concatenate([pools.codes, pool_of[texts.codes[n_came:]]])
     members = number(pl.Series(users.codes * (n_pools + 1) + pool + 1)).codes
-    # Texts that differ in how they are typed are one query.
-    queries = number(folded_all(texts.distinct)).codes[texts.codes]
+    # Texts of the same words are one query, however typed.
+    words = folded_all(texts.distinct.str.replace_all(r"[^\p{L}\p{M}\p{Nd}]+", " "))
+    queries = number(words).codes[texts.codes]
     both = np.vstack([pool, members, texts.codes, queries]).astype(np.int32)
     came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
     pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
     if promise.once:
         came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
-    # On a stream windows are those of its clock, so that askers can only be counted over all of them.
-    window = promise.window if promise.remembered is None else None
-    windows = pl.zeros(n_came, eager=True) if window is None else arrivals.windows(came, window=window)
+    window = promise.window if promise.remembered is None else None  # those of a stream are of its clock
+    windows = arrivals.windows(came, window=window) if window else pl.zeros(n_came, eager=True)
     is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
     # Those of a file arrive in random order where askers are counted: any of a text's askers may have waited.
     came_codes[slice(0, 2) if original.in_order else 3, is_rare] = -1
