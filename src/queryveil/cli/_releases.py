@@ -74,7 +74,7 @@ _LITTLE = 0.25
 _KEEPING_MORE = {
     "km": "a smaller --k or --m",
     "kdelta": "a smaller --k or --min-cluster-users 1",
-    "swap": "a smaller --k or --min-query-users",
+    "swap": "a smaller --k or --min-query-users, or with it a longer --window",
     "clump": "a smaller --k",
     "partition": "a smaller --k",
     "query_threshold": "a smaller --k",

@@ -1,6 +1,7 @@
 """Exchange queries between users within their category: Pàmies-Estrems, Castellà-Roca and Viejo."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from msgspec import structs
 from queryveil import progress
 from queryveil.data import Int64s, QueryLog
 from queryveil.errors import BadParameter
-from queryveil.guarantees import SwapAnonymity
+from queryveil.guarantees import SwapAnonymity, parse_window
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
@@ -69,6 +70,8 @@ class Swap(SwapSettings):
         self.promise  # noqa: B018 - it checks l
         if self.min_query_users > 1 and not self.columns.time.is_covered:
             raise BadParameter("time", str(self.columns.time), allowed="drop or shared where texts need several people")
+        if self.columns.time is TimeDetail.SHARED and self.window and parse_window(self.window) % timedelta(days=1):
+            raise BadParameter("window", self.window, allowed="whole days where times are shared, such as 1d or 7d")
         if self.min_query_users > 1 and self.order == "file":
             raise BadParameter("order", "file", allowed="time where texts need several people")
         check_classifier(self.classifier)
