@@ -79,7 +79,8 @@ def simulate(case: Case, numbers: random.Random, *, drains: bool, left_from: lis
         for (user, query), window in zip(ever[: place + 1], windows, strict=False):
             if query == ever[place][1]:
                 people.setdefault(user, window)
-        is_asked = list(people.values()).count(windows[place]) >= case.promise.min_query_users
+        n_needed = case.promise.min_query_users
+        is_asked = n_needed == 1 or list(people.values()).count(windows[place]) >= n_needed
         if is_asked and (not case.promise.once or ever[place] not in before):
             waiting.append(each.user)
             texts.append(each.query)

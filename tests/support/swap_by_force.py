@@ -47,7 +47,8 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
         # Rows without a time share a window of their own.
         windows = [-1 if time is None else (time - _EPOCH) // length for time in original.frame["time"]]
     is_fresh = [not promise.once or not _is_repeat(came, place, promise.remembered) for place in range(len(came))]
-    for place in range(len(came)):
+    # Without a threshold nobody counts askers.
+    for place in range(len(came) if promise.min_query_users > 1 else 0):
         is_fresh[place] &= _n_askers(came, place, windows) >= promise.min_query_users - promise.noise_bound
 
     found, now = list[Witness](), -1

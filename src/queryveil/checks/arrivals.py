@@ -39,6 +39,7 @@ class Arrivals:
     - `max_pool`: the most events that a pool holds, if known.
     - `in_order`: whether the rows of the release are in the order in which they were released.
     - `rows`: the released rows under the ids that users have here, if they were found.
+    - `row_windows`: the window that each row left in, if ids tell it and askers are counted anew in each.
     """
 
     frame: pl.DataFrame
@@ -46,6 +47,7 @@ class Arrivals:
     max_pool: int | None = None
     in_order: bool = True
     rows: QueryLog | None = None
+    row_windows: pl.Series | None = None
 
     def __post_init__(self) -> None:
         for name in ("user", "query", "category"):
@@ -106,6 +108,7 @@ def windows(came: pl.DataFrame, *, window: str) -> pl.Series:
 
 _ID_LENGTH = 32
 _MOST_WINDOWS = 100_000
+_FOUND = {"name": pl.String, "user": pl.String, "window": pl.Int64}
 
 
 def arrivals_of(
@@ -129,7 +132,7 @@ def arrivals_of(
         )
     if columns.ids is Ids.KEYED and key is None:
         raise BadInput("its user ids are keyed, so the key is needed to judge who got whose query: add --key FILE")
-    frame = log.frame.select(name for name in ("user", "query", "time") if name in log.columns)
+    frame, row_windows = log.frame.select(name for name in ("user", "query", "time") if name in log.columns), None
     if "time" in frame.columns and is_by_time:
         frame = frame.sort("time", nulls_last=True, maintain_order=True)
     step("categories")
@@ -139,7 +142,8 @@ def arrivals_of(
         users = number(frame["user"])
         names = pl.Series([_name(user, key) for user in users.distinct], dtype=pl.String)
         frame = frame.with_columns(user=names.gather(users.codes))
-        rows = rows.with_frame(rows.frame.with_columns(_people(release, frame, key)))
+        people, row_windows = _people(release, frame, key)
+        rows = rows.with_frame(rows.frame.with_columns(user=people))
         if rows.n_rows and not rows.frame["user"].is_in(frame["user"].unique().implode()).any():
             raise BadInput(
                 "with this key no user of the release is found in the original; give the key it was made with"
@@ -154,6 +158,7 @@ def arrivals_of(
         max_pool=max_pool if isinstance(max_pool, int) else None,
         in_order=is_stream,
         rows=rows,
+        row_windows=None if is_stream else row_windows,
     )
 
 
@@ -174,23 +179,25 @@ def _name(user: str, key: bytes) -> str:
     return hmac.digest(key, user.encode(), hashlib.sha256).hex()[:_ID_LENGTH]
 
 
-def _people(release: Release, came: pl.DataFrame, key: bytes) -> pl.Series:
-    """Return the users of the released rows under the ids that hold in every window; an id of nobody stays.
+def _people(release: Release, came: pl.DataFrame, key: bytes) -> tuple[pl.Series, pl.Series | None]:
+    """Return the users of the released rows under the ids that hold in every window, and the windows of these ids.
 
     An id in a window is derived from that id and the number of the window, from 1970. Users are tried in the windows
-    that they asked in, then in all.
+    that they asked in, then in all. An id of nobody stays, and is of no window.
     """
     users, window = release.log.frame["user"], release.promise.window
     if window is None:
-        return users
+        return users, None
     tried = _windows(release, came, window=window)
     distinct, everybody = set(users), came["user"].unique().to_list()
-    found = dict[str, str]()
+    found = dict[str, tuple[str, int]]()
     for pairs in (tried.unique().iter_rows(), product(everybody, tried["window"].unique().to_list())):
         if len(found) < len(distinct):
-            names = ((_name(f"{user}\0{number}", key), user) for user, number in pairs)
-            found |= {name: user for name, user in names if name in distinct}
-    return users.replace(found) if found else users
+            names = ((_name(f"{user}\0{number}", key), user, number) for user, number in pairs)
+            found |= {name: (user, number) for name, user, number in names if name in distinct}
+    known = pl.DataFrame([(name, *each) for name, each in found.items()], schema=_FOUND, orient="row")
+    rows = users.to_frame("name").join(known, on="name", how="left", maintain_order="left")
+    return rows["user"].fill_null(rows["name"]), rows["window"]
 
 
 def _windows(release: Release, came: pl.DataFrame, *, window: str) -> pl.DataFrame:

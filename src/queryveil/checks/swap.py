@@ -8,7 +8,7 @@ import polars as pl
 
 from queryveil.checks import arrivals
 from queryveil.checks.arrivals import Arrivals
-from queryveil.checks.tokens import Codes, Ints, folded_all, number
+from queryveil.checks.tokens import Codes, Ints, number, term_lists
 from queryveil.checks.verdict import Found, Kind, Verdict, found_in
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
@@ -184,17 +184,23 @@ def _number(released: QueryLog, original: Arrivals, promise: SwapAnonymity) -> _
     pool_of[texts.codes[:n_came][::-1]] = pools.codes[::-1]
     pool = np.concatenate([pools.codes, pool_of[texts.codes[n_came:]]])
     members = number(pl.Series(users.codes * (n_pools + 1) + pool + 1)).codes
-    # Texts of the same words are one query, however typed.
-    words = folded_all(texts.distinct.str.replace_all(r"[^\p{L}\p{M}\p{Nd}]+", " "))
+    # Texts of the same terms are one query, however typed.
+    words = pl.concat([texts.distinct.clear(), *(terms.list.join(" ") for terms in term_lists(texts.distinct))])
     queries = number(words).codes[texts.codes]
     both = np.vstack([pool, members, texts.codes, queries]).astype(np.int32)
-    came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
     pairs = pl.Series(users.codes * (int(queries.max(initial=0)) + 1) + queries)
+    is_rare = np.zeros(n_came, np.bool_)
+    if promise.min_query_users > 1:
+        window = promise.window if promise.remembered is None else None  # those of a stream are of its clock
+        windows = arrivals.windows(came, window=window) if window else pl.zeros(n_came, eager=True)
+        is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
+        if original.row_windows is not None:
+            # A row leaves in the window of its arrival.
+            all_windows = pl.concat([windows, original.row_windows])
+            both[3] = number(pl.Series(queries).cast(pl.String) + "/" + all_windows.cast(pl.String)).codes
+    came_codes, left_codes = np.ascontiguousarray(both[:, :n_came]), np.ascontiguousarray(both[:, n_came:])
     if promise.once:
         came_codes[:2, repeats(pairs[:n_came], remembered=promise.remembered)] = -1
-    window = promise.window if promise.remembered is None else None  # those of a stream are of its clock
-    windows = arrivals.windows(came, window=window) if window else pl.zeros(n_came, eager=True)
-    is_rare = people_so_far(pairs[:n_came], queries[:n_came], windows) < promise.fewest
     # Those of a file arrive in random order where askers are counted: any of a text's askers may have waited.
     came_codes[slice(0, 2) if original.in_order else 3, is_rare] = -1
-    return _Numbers(came_codes, left_codes, pairs, len(texts.distinct), n_pools)
+    return _Numbers(came_codes, left_codes, pairs, int(both[2:].max(initial=-1)) + 1, n_pools)

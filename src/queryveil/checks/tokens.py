@@ -67,7 +67,7 @@ def tokenise(queries: pl.Series, *, items: bool = False) -> Tokens:
     """Return the terms of queries as numbers, which do not depend on the order of the queries."""
     lengths, codes, words = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], [pl.Series([], dtype=pl.String)]
     n_words = 0
-    for lists in _term_lists(queries, items=items):
+    for lists in term_lists(queries, items=items):
         numbered = number(lists.explode(empty_as_null=False))
         lengths.append(lists.list.len().to_numpy().astype(np.int64))
         codes.append(numbered.codes + n_words)
@@ -103,7 +103,8 @@ def starts_of(lengths: npt.NDArray[Any]) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 
 
-def _term_lists(queries: pl.Series, *, items: bool) -> Iterator[pl.Series]:
+def term_lists(queries: pl.Series, *, items: bool = False) -> Iterator[pl.Series]:
+    """Yield the terms of queries as lists, a chunk of queries at a time."""
     for chunk in queries.to_frame("query").iter_slices(_CHUNK):
         query = chunk["query"]
         if items:
