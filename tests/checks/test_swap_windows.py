@@ -9,9 +9,10 @@ import pytest
 
 from queryveil.checks import Arrivals, verify, verify_swap
 from queryveil.data import QueryLog
+from queryveil.errors import BadParameter
 from queryveil.guarantees import SwapAnonymity
 from queryveil.methods import Swap
-from queryveil.release import ColumnPolicy, Ids
+from queryveil.release import ColumnPolicy, Ids, TimeDetail
 
 KEY = b"sixteen secret bytes or more"
 START = datetime(2026, 3, 1)
@@ -56,6 +57,13 @@ def test_rows_of_a_release_are_judged_in_the_window_of_their_id() -> None:
         [(f"u{i}", f"soccer {i % 3}", 0) for i in range(40)] + [(f"u{i}", "tennis", 1) for i in range(40, 80)]
     )
     assert not verify(release, original=first, key=KEY).holds
+
+
+def test_times_are_shared_in_windows_of_whole_days() -> None:
+    with pytest.raises(
+        BadParameter, match="window must be whole days where times are shared, such as 1d or 7d, got 12h"
+    ):
+        Swap(window="12h", columns=ColumnPolicy(time=TimeDetail.SHARED))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -269,10 +269,6 @@ def test_fresh_ids_cannot_be_verified_and_the_manifest_says_so() -> None:
         ({"min_query_users": 2}, "min_query_users must be 1, or 3 and more"),
         ({"min_query_users": 5, "repeats": "all"}, "repeats must be once where texts need several people"),
         ({"window": "1"}, "window must be a number and a unit: 12h, 1d, 7d, 2w, got 1"),
-        (
-            {"window": "12h", "columns": ColumnPolicy(time=TimeDetail.SHARED)},
-            "window must be whole days where times are",
-        ),
         ({"drain": "leak"}, "drain must be suppress or release, got leak"),
         ({"unclassified": "keep"}, "unclassified must be pool or drop, got keep"),
         ({"order": "random"}, "order must be time or file, got random"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tests.support.plain_swap import fold
 
 from queryveil.checks.arrivals import FINEST, Arrivals
-from queryveil.checks.swap import NO_TIMES, full_pools
+from queryveil.checks.swap import NO_TIMES, OF_STREAM, full_pools
 from queryveil.checks.verdict import Kind, Verdict, Witness
 from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity, parse_window
@@ -72,6 +72,7 @@ def verify_swap_by_force(released: QueryLog, promise: SwapAnonymity, *, original
         n_users=released.n_users,
         n_checked_users=released.n_users,
         notes=(
+            *((OF_STREAM,) if promise.min_query_users > 1 and promise.window and promise.remembered else ()),
             *((NO_TIMES,) if left and not has_times else ()),
             *full_pools(left_over.values(), max_pool=original.max_pool),
         ),

@@ -47,12 +47,13 @@ class Stitch(Seeker):
         yield from _scoring.no_terms(pair)
         if not isinstance(pair.release.data, QueryLog):
             yield "the release has no rows that are one query"
-        if not all(_true_pairs(_owners(pair)[rows]).any() for rows in self._halves(pair)):
+        owner = _owners(pair)
+        if not all(_true_pairs(owner[rows]).any() for rows in self._halves(owner)):
             yield "too few people have two rows or more"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
         rng, owner = generator(self.seed), _owners(pair)
-        known, others = self._halves(pair)
+        known, others = self._halves(owner)
         looks = _Looks(pair.release.log)
         truth = _true_pairs(owner[known])
         of_two = np.flatnonzero(~truth)
@@ -64,9 +65,9 @@ class Stitch(Seeker):
         n_named, n_right = surest(score, is_one=is_one, rng=rng)
         return self.exposure(n_targets=n_named, n_found=n_right, n_by_chance=n_named * float(is_one.mean()))
 
-    def _halves(self, pair: Pair) -> tuple[Int64s, Int64s]:
+    def _halves(self, owner: Int64s) -> tuple[Int64s, Int64s]:
         """Draw the rows that are known and those that are attacked, of different people."""
-        rng, owner = generator(self.seed), _owners(pair)
+        rng = generator(self.seed)
         people = rng.permutation(np.unique(owner[owner >= 0]))[: 2 * self.n_targets]
         halves = np.split(people, [len(people) // 2])
         known, others = (rng.permutation(np.flatnonzero(np.isin(owner, half)))[:_N_ROWS] for half in halves)

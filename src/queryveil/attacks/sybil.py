@@ -24,6 +24,7 @@ from queryveil.pairing import Pair, released_texts
 from queryveil.release import Release
 from queryveil.rng import generator
 from queryveil.settings import setting
+from queryveil.text.identifiers import remove_identifiers
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, normal_form, tokenize
 
@@ -110,7 +111,7 @@ class Sybil(Seeker):
         taxonomy = None if pair.ancestors is None else pair.ancestors.taxonomy
         seen = times_seen(combinations, release=release, taxonomy=taxonomy)
         if end is not None:
-            seen = _left_later(combinations["text"], release=release, end=end)
+            seen = _left_later(remove_identifiers(combinations["text"]).queries, release=release, end=end)
         bar = 0 if is_noisy else above_decoys(seen[n_asked + n_not :], n_planted=k - 1)
         n_not = len(seen) - n_asked if is_noisy else n_not
         is_released = seen[: n_asked + n_not] > bar

@@ -154,7 +154,7 @@ _WARNINGS = re.compile(
     r"released queries that only one user asked: [\d,]+; the promise lets them through, --min-query-users 2 drops them"
     r"(, --same-texts shares them)?|"
     r"columns that were kept go with the query to its new user|"
-    r"rows suppressed as no pool of k events and l users set them free: [\d,]+ of [\d,]+|"
+    r"rows suppressed as no pool of k events and l users set them free(?: in their window)?: [\d,]+ of [\d,]+|"
     r"in (1 group|[\d,]+ groups) a term is shared by more than p of the members; --strict drops such terms|"
     r"the weight of a term is the share of its group's members that have it|"
     r"strict limits the share of each term, not which terms of a group belong together|"

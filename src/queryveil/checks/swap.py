@@ -14,6 +14,7 @@ from queryveil.data import QueryLog
 from queryveil.guarantees import SwapAnonymity
 from queryveil.progress import step
 
+OF_STREAM = "who asked a text was counted over the whole stream, since its windows are not in the original"
 NO_TIMES = "the release does not tell after which events rows left, so each pool is judged with all that ever came"
 
 
@@ -157,7 +158,9 @@ def verify_swap(released: QueryLog, promise: SwapAnonymity, *, original: Arrival
     pools = (numbers.came[0], numbers.left[0])
     n_came, n_left = (np.bincount(pool[pool >= 0], minlength=numbers.n_pools) for pool in pools)
     lost = full_pools((n_came - n_left).tolist(), max_pool=original.max_pool)
-    return verdict.joined(*found, own, notes=(NO_TIMES, *lost) if without_times else lost)
+    of_stream = promise.min_query_users > 1 and promise.window is not None and promise.remembered is not None
+    notes = (*(OF_STREAM,) * of_stream, *(NO_TIMES,) * without_times, *lost)
+    return verdict.joined(*found, own, notes=notes)
 
 
 class _Numbers(NamedTuple):

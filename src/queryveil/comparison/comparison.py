@@ -28,8 +28,8 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
 
 WORST = "worst"
 PEOPLE = "people"
-ACTIVE = "sybil"
-"""The attacker who adds users before a log is anonymized; no method that counts to k promises anything against it."""
+ACTIVE = ("sybil", "sybil_early")
+"""Attackers who add users before a log is anonymized; no method that counts to k promises anything against it."""
 
 
 def check_exposure(name: str) -> None:
@@ -52,7 +52,7 @@ def exposure_in(judged: Judged, name: str) -> Exposure | None:
     found = [one for one in judged.exposures if one.n_targets]
     if name == WORST:
         # A share of rows or of hashed terms is another thing than a share of people.
-        of_people = [one for one in found if one.what == PEOPLE and one.attacker != ACTIVE]
+        of_people = [one for one in found if one.what == PEOPLE and one.attacker not in ACTIVE]
         better = [one for one in of_people if one.beats_chance] or of_people
         return max(better, key=lambda one: (one.share, one.n_targets), default=None)
     attacker, n_known = _split(name)
@@ -247,13 +247,13 @@ class Comparison:
         if self.picked is None:
             return ()
         judged = self.picked.judged
-        others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker != ACTIVE]
+        others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker not in ACTIVE]
         most = max(others, key=lambda one: one.share, default=None)
         return tuple(
             f"But {label(found)}, who knows {found.knows}, finds {percent(found.share)} of its {found.what} in "
             f"{self.picked.name} (95 % interval {percent(found.interval[0])} to {percent(found.interval[1])}); blind "
             f"guessing finds {percent(found.chance_share)}."
-            for found in (exposure_in(judged, WORST), exposure_in(judged, ACTIVE), most)
+            for found in (*(exposure_in(judged, each) for each in (WORST, *ACTIVE)), most)
             if found is not None and found.beats_chance and found.share > self.limit
         )
 

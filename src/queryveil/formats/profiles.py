@@ -85,7 +85,7 @@ def are_profiles(source: Source) -> bool:
     """Return whether the first file is JSON lines whose first object has terms and no query; stdin is not looked at."""
     try:
         path = find_sources(source)[0]
-        if path is None:
+        if path is None or not path.is_file():
             return False
         with ByteStream(path) as stream:
             head = stream.head
@@ -112,9 +112,12 @@ def read_original(
             raise BadInput("these are profiles, and the release was not made from profiles; give what it was made from")
         return read_profiles(source, bad_rows=bad_rows)
     if promise.released == "transactions" and source != "-":
-        with suppress(BadFile, MissingColumn):
+        try:
             return read_log(source, bad_rows=bad_rows)
-        return read_transactions(source, bad_rows=bad_rows)
+        except (BadFile, MissingColumn) as error:
+            with suppress(BadFile, MissingColumn):
+                return read_transactions(source, bad_rows=bad_rows)
+            raise error from None
     return read_log(source, bad_rows=bad_rows)
 
 

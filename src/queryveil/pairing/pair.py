@@ -294,11 +294,13 @@ class Pair:
         number = window_numbers(times, window=window)
         first, last = (parameters.get(f"{end}_window") for end in ("first", "last"))
         if isinstance(first, int) and isinstance(last, int):
-            people, windows = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first)), range(first, last + 1)
+            people = pl.DataFrame({"user": names}).with_columns(window=pl.lit(first))
+            windows = set(range(first, last + 1))
         else:
             people = pl.DataFrame({"user": names.gather(self.user), "window": number})
             known = number.filter(times.is_not_null()).to_numpy()
-            windows = range(int(known.min()), int(known.max()) + 1) if len(known) else range(0)
+            windows = set(range(int(known.min()), int(known.max()) + 1)) if len(known) else set[int]()
+            windows |= set(number.filter(times.is_null()))
         return pseudonyms_of_window_ids(self.candidates, people=people, windows=windows, key=key)
 
     def __repr__(self) -> str:

@@ -236,7 +236,7 @@ def ids_per_window(users: pl.Series, windows: pl.Series) -> pl.Series:
     return users + "\0" + windows.cast(pl.String)
 
 
-def pseudonyms_of_window_ids(ids: pl.Series, *, people: pl.DataFrame, windows: range, key: bytes) -> pl.Series:
+def pseudonyms_of_window_ids(ids: pl.Series, *, people: pl.DataFrame, windows: Iterable[int], key: bytes) -> pl.Series:
     """Return the pseudonym behind each per-window id; unknown ids are returned unchanged."""
     # `people` has pseudonyms with the `window` that they are most likely in, which are tried before all `windows`.
     distinct, found = set(ids), dict[str, str]()

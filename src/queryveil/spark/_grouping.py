@@ -229,7 +229,7 @@ def _manifest(method: Plink, sharding: Sharding, found: Shards, groups: DataFram
     )
     n_open = sum(row["count"] for row in shared if row["largest"] > may_share(row["members"], p=method.p))
     notes = method.notes(n_open=n_open, is_binary=n_members > 0 and not total(reports, "not_binary"))
-    warnings = [*notes, *sharding.base.warnings]
+    warnings = list(dict.fromkeys([*notes, *sharding.base.warnings]))
     in_short = {name: round(value, 6) for name, value in measures.items()}
     return sharding.manifest(found, n_rows=n_groups, n_users=n_members, measures=in_short, warnings=warnings)
 

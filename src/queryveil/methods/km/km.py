@@ -135,7 +135,11 @@ class Km(KmSettings):
             "term_occurrences": int(histories.counts[gone].sum()),
             "terms": int((histories.support() > 0).sum() - (histories.keep(~gone).support() > 0).sum()),
         }
-        notes = [] if self.repeats == "once" else notes_on_counts(histories, outcome.word, n_words=len(outcome.words))
+        left, word = histories, outcome.word
+        if self.repeats == "once":
+            left = collect(tokenize(texts.filter(stays), by_blanks=True), owners[stays], n_users=len(window_of_owner))
+            word = left.terms
+        notes = notes_on_counts(left, word)
         manifest = self.manifest(
             log.columns,
             by_blanks=by_blanks,
@@ -257,9 +261,9 @@ class _Outcome:
     measures: dict[str, float] = field(default_factory=dict)
 
 
-def notes_on_counts(histories: Histories, word: Int32s, *, n_words: int) -> list[str]:
+def notes_on_counts(histories: Histories, word: Int32s) -> list[str]:
     """Return a note if users are alone with their counts of items, by sums of a random number of 64 bits for each."""
-    marks = generator(0).integers(2**64, size=n_words + 1, dtype=np.uint64)
+    marks = generator(0).integers(2**64, size=int(word.max(initial=0)) + 2, dtype=np.uint64)
     marks[NO_ITEM] = 0
     so_far = np.concatenate([np.zeros(1, np.uint64), np.cumsum(marks[word] * histories.counts.astype(np.uint64))])
     sums = np.diff(so_far[histories.user_terms.ptr])

@@ -50,7 +50,7 @@ class Swap(SwapSettings):
       two; the askings before that are left out. Where ids change, both are anew in each window. 1 lets all leave
     - drain: what waits at the end: `suppress` it, or `release` it as far as the promise allows
     - unclassified: queries without a category go to a `pool` of their own, or `drop` them
-    - order: rows arrive by `time` (a log without times is shuffled), or as they stand in the `file`
+    - order: rows arrive by `time` (shuffled without times; within windows if askers are counted), or as in the `file`
     - classifier: `evidence` (also if None), `paper`, or one with tables of your own
     - columns: which other columns leave, and how ids and times change
     - seed: repeat a run; not for releases
@@ -196,7 +196,8 @@ class Swap(SwapSettings):
         if self.columns.ids is Ids.FRESH:
             found.append("user ids are fresh: who got whose query cannot be verified; with --ids keyed it can")
         if n_suppressed:
-            why = "rows suppressed as no pool of k events and l users set them free"
+            in_time = " in their window" if self.min_query_users > 1 and self.promise.window else ""
+            why = f"rows suppressed as no pool of k events and l users set them free{in_time}"
             found.append(f"{why}: {n_suppressed:,} of {n_came:,}")
         return found + caveats(log.reading, seed=self.seed, columns=log.columns, shuffled="users and queries")
 
