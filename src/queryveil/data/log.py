@@ -1,7 +1,7 @@
 """A query log as columns, whatever file or frame it came from, and noisy counts of queries (released by dp)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
@@ -16,8 +16,27 @@ ROLES: Mapping[str, pl.DataType] = {
     "time": pl.Datetime("us"),
     "rank": pl.Int64(),
     "url": pl.String(),
+    "device": pl.String(),
+    "country": pl.String(),
+    "language": pl.String(),
+    "search": pl.String(),
 }
-"""The columns that have a meaning here, and their types; any other column is carried along."""
+"""The columns that have a meaning here, and their types; any other column is carried along.
+
+A `search` is what one query brought up: rows with the same search, and the events that name it, belong together.
+"""
+EVENTS_SCHEMA: Mapping[str, pl.DataType] = {
+    "search": pl.String(),
+    "action": pl.String(),
+    "object": pl.String(),
+    "object_field": pl.String(),
+    "rank": pl.Int64(),
+    "time": pl.Datetime("us"),
+    "dwell": pl.Float64(),
+}
+"""The columns of events: the search they belong to (null if the log does not have it), what was done (`click`,
+`impression`, `add_to_cart`, ...), to which object, which field of the object names it, at which rank (as the source
+counts it), when, and how many seconds it was looked at."""
 
 
 class Format(StrEnum):
@@ -69,8 +88,11 @@ class Reading:
 class QueryLog(Framed):
     """A query log: one row per query (or click), never changed once made.
 
-    `frame` has at least `user` and `query`; `time`, `rank` and `url` where the source had them, and
-    whatever else it had. An empty query is `""`; other missing values are null.
+    - `frame`: has at least `user` and `query`; the other columns of `ROLES` where the source had them, and whatever
+      else it had. An empty query is `""`; other missing values are null.
+    - `events`: what people did with the results (`EVENTS_SCHEMA`), where the source has it apart from the queries: then
+      a row is a query, and its clicks are events. None where a row is a query or a click.
+    - `layout`, `reading`: how the file was written, and what had to be done to read it.
 
     Examples
     --------
@@ -84,10 +106,13 @@ class QueryLog(Framed):
     caption: ClassVar[str] = "Query log"
     shown: ClassVar[Mapping[str, str]] = {"rows": "n_rows", "users": "n_users", "columns": "columns"}
 
+    events: pl.DataFrame | None = None
     layout: Layout = field(default_factory=Layout)
     reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
+        if self.events is not None and self.events.schema != pl.Schema(EVENTS_SCHEMA):
+            raise BadInput(f"events have the columns {', '.join(EVENTS_SCHEMA)}")
         for role in ("user", "query"):
             if role not in self.frame.columns:
                 raise MissingColumn("the frame", role, found=self.frame.columns)
@@ -124,6 +149,37 @@ class QueryLog(Framed):
             raise BadInput("the user column has ids that are empty; every row needs a user")
         return cls(frame=frame, layout=layout or Layout())
 
+    def with_frame(self, frame: pl.DataFrame) -> Self:
+        """Return a copy with another frame, and with the events of the searches in it alone."""
+        # Privacy: events of rows that were left out must not come along, nor those of rows that name no search.
+        events = None
+        if self.events is not None and "search" in frame.columns:
+            events = self.events.join(frame.select("search").unique(), on="search", how="semi", maintain_order="left")
+        return replace(self, frame=frame, events=events)
+
+    def with_clicks_as_rows(self) -> Self:
+        """Return the log with one row for each click, its `rank` and `url` beside the query, and no other events.
+
+        A search without clicks keeps its rows. Where several rows have one search, its clicks go to the first of them.
+
+        >>> clicks = {"search": ["1", "1", "2"], "action": ["click", "item_click", "impression"]}
+        >>> events = pl.DataFrame(clicks | {"object": ["a.com", "b.com", "c.com"]})
+        >>> missing = [pl.lit(None, kind).alias(name) for name, kind in EVENTS_SCHEMA.items() if name not in events]
+        >>> frame = pl.DataFrame({"user": ["u1", "u2"], "query": ["jaguar", "gout"], "search": ["1", "2"]})
+        >>> log = QueryLog(frame=frame, events=events.with_columns(missing).select(EVENTS_SCHEMA.keys()))
+        >>> log.with_clicks_as_rows().frame["query", "url"].rows()
+        [('jaguar', 'a.com'), ('jaguar', 'b.com'), ('gout', None)]
+        """
+        if self.events is None or "search" not in self.frame.columns:
+            return replace(self, events=None)
+        clicks = self.events.filter(is_click(pl.col("action"))).select("search", "rank", url="object")
+        rows = self.frame.drop("rank", "url", strict=False).with_row_index("row")
+        is_first = pl.col("search").is_first_distinct() & pl.col("search").is_not_null()
+        of_first = rows.filter(is_first).select("row", "search").join(clicks, on="search", maintain_order="left")
+        joined = rows.join(of_first.drop("search"), on="row", how="left", maintain_order="left_right").drop("row")
+        order = [name for name in ROLES if name in joined.columns]
+        return replace(self, frame=joined.select(*order, pl.exclude(order)), events=None)
+
     @property
     def n_users(self) -> int:
         """The number of distinct users."""
@@ -133,6 +189,17 @@ class QueryLog(Framed):
     def terms_are_items(self) -> bool:
         """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
         return self.layout.terms_are_items
+
+
+def is_click(action: pl.Expr) -> pl.Expr:
+    """Return whether an action is a click on a result; `global_click` is one anywhere on a page.
+
+    >>> actions = pl.DataFrame({"action": ["click", "Item_Click", "product-click", "global_click", "impression"]})
+    >>> actions.select(is_click(pl.col("action")))["action"].to_list()
+    [True, True, True, False, False]
+    """
+    name = action.str.to_lowercase()
+    return ((name == "click") | name.str.contains(r"[_-]click$")) & (name != "global_click")
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:

@@ -1,0 +1,115 @@
+"""The rule for a limit of exposure: no attacker that applies may be above it, at the upper end of its interval."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from queryveil.attacks import Exposure
+from queryveil.attacks.attacker import wilson
+from queryveil.attacks.readers import READERS, attackers_of, check_readers
+from queryveil.errors import BadParameter
+
+GUESSED = 0.05
+"""Where blind guessing finds this share or more, an attacker is judged by what it finds beyond that."""
+
+
+def risk(found: Exposure) -> float:
+    """Return the upper end of what an attacker finds, or of what it finds beyond blind guessing where that finds much.
+
+    It does not depend on the limit, so that whatever is under one limit is under any higher one.
+
+    >>> coin = Exposure(attacker="added_rows", knows="", n_targets=1000, n_found=520, n_by_chance=500)
+    >>> needle = Exposure(attacker="vanity", knows="", n_targets=1000, n_found=20, n_by_chance=0.1)
+    >>> round(risk(coin), 3), round(risk(needle), 3)
+    (0.051, 0.031)
+    """
+    beyond = found.chance_share if found.chance_share >= GUESSED else 0.0
+    return max(0.0, found.interval[1] - beyond)
+
+
+def n_targets_needed(limit: float) -> int:
+    """Return how many targets an attacker that finds none needs for its upper end to be at most the limit.
+
+    >>> n_targets_needed(0.05), n_targets_needed(0.01)
+    (73, 381)
+    """
+    if not 0 < limit <= 1:
+        raise BadParameter("limit", limit, allowed="above 0 and at most 1")
+    z2 = 1.959964**2
+    return ceil(z2 * (1 - limit) / limit - 1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What the rule says of one release.
+
+    - `binding`: the attacker with the highest risk; None if none was considered.
+    - `over`: the attackers above the limit, the highest risk first.
+    - `too_few`: those with so few targets that they would be above the limit if they found none.
+    - `excepted`: those that were left out with a reason.
+    - `n_considered`: how many were considered.
+    """
+
+    binding: Exposure | None = None
+    over: tuple[Exposure, ...] = ()
+    too_few: tuple[Exposure, ...] = ()
+    excepted: tuple[Exposure, ...] = ()
+    n_considered: int = 0
+
+    @property
+    def is_met(self) -> bool:
+        """Whether at least one attacker was considered, and none is above the limit."""
+        return self.n_considered > 0 and not self.over
+
+    @property
+    def risk(self) -> float:
+        """The highest risk; 1 if nobody attacked."""
+        return 1.0 if self.binding is None else risk(self.binding)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """How much attackers may find in a release.
+
+    - `share`: the most of its targets that any of them may find, by `risk`.
+    - `readers`: the readers whose attackers are considered, by name.
+    - `exceptions`: attackers that are left out although they apply, each with the reason that somebody gave.
+    """
+
+    share: float = 0.05
+    readers: tuple[str, ...] = tuple(READERS)
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise BadParameter("limit", self.share, allowed="between 0 and 1")
+        object.__setattr__(self, "readers", check_readers(self.readers))
+        known = attackers_of(READERS)
+        for name, reason in self.exceptions.items():
+            if name not in known:
+                raise BadParameter("except", name, allowed=f"one of {', '.join(sorted(known))}")
+            if not reason.strip():
+                raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
+
+    def ruling(self, exposures: Iterable[Exposure]) -> Ruling:
+        """Return what the rule says, given what all attackers found."""
+        asked = attackers_of(self.readers)
+        there = [found for found in exposures if found.n_targets and base_name(found.attacker) in asked]
+        considered = [found for found in there if base_name(found.attacker) not in self.exceptions]
+        considered.sort(key=risk, reverse=True)
+        return Ruling(
+            binding=considered[0] if considered else None,
+            over=tuple(found for found in considered if risk(found) > self.share),
+            too_few=tuple(found for found in considered if wilson(0, n=found.n_targets)[1] > self.share),
+            excepted=tuple(found for found in there if base_name(found.attacker) in self.exceptions),
+            n_considered=len(considered),
+        )
+
+
+def base_name(attacker: str) -> str:
+    """Return the name of an attacker without the mark of those that sort by time.
+
+    >>> base_name("rebuild_2+T")
+    'rebuild_2'
+    """
+    return attacker.removesuffix("+T")
