@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
-from queryveil.attacks import Exposure
-from queryveil.attacks.attacker import wilson
+from queryveil.attacks.attacker import Exposure, wilson
 from queryveil.attacks.readers import READERS, attackers_of, check_readers
 from queryveil.errors import BadParameter
 
@@ -27,6 +26,12 @@ def risk(found: Exposure) -> float:
     return max(0.0, found.interval[1] - beyond)
 
 
+def _risk_at_least(found: Exposure) -> float:
+    """Return the risk if the attacker found no more than blind guessing does: what its number of targets allows."""
+    by_chance = found.n_by_chance if found.chance_share >= GUESSED else 0.0
+    return max(0.0, wilson(by_chance, n=found.n_targets)[1] - by_chance / max(1, found.n_targets))
+
+
 def n_targets_needed(limit: float) -> int:
     """Return how many targets an attacker that finds none needs for its upper end to be at most the limit.
 
@@ -45,7 +50,7 @@ class Ruling:
 
     - `binding`: the attacker with the highest risk; None if none was considered.
     - `over`: the attackers above the limit, the highest risk first.
-    - `too_few`: those with so few targets that they would be above the limit if they found none.
+    - `too_few`: those with so few targets that they would be above the limit if they found no more than blind guessing.
     - `excepted`: those that were left out with a reason.
     - `n_considered`: how many were considered.
     """
@@ -100,7 +105,7 @@ class Limit:
         return Ruling(
             binding=considered[0] if considered else None,
             over=tuple(found for found in considered if risk(found) > self.share),
-            too_few=tuple(found for found in considered if wilson(0, n=found.n_targets)[1] > self.share),
+            too_few=tuple(found for found in considered if _risk_at_least(found) > self.share),
             excepted=tuple(found for found in there if base_name(found.attacker) in self.exceptions),
             n_considered=len(considered),
         )
