@@ -70,12 +70,12 @@ def test_every_user_has_the_very_same_rows_under_another_id(log: QueryLog) -> No
     assert not set(released.frame["user"]) & set(log.frame["user"])
 
 
-def test_by_default_exact_times_ranks_and_urls_leave_and_other_columns_do_not() -> None:
+def test_by_default_exact_times_ranks_and_urls_leave_and_devices_do_not() -> None:
     release = Pseudonymise().anonymize(typed())
     assert release.log.columns == ["user", "query", "time", "rank", "url"]
     assert bundles(release.log) == bundles(typed().with_frame(typed().frame.drop("device")))
     columns = release.manifest.columns
-    assert (columns.time, columns.kept, columns.n_others_dropped) == (TimeDetail.KEEP, ("rank", "url"), 1)
+    assert (columns.time, columns.kept, columns.dropped) == (TimeDetail.KEEP, ("rank", "url"), ("device",))
 
 
 def test_a_log_without_clicks_needs_no_other_settings() -> None:

@@ -24,6 +24,7 @@ KEY = b"open-sesame-open-sesame"
 WORDS = ("kestrel", "lantern", "mulberry", "nutmeg", "otter", "quince", "heron", "kettle")
 """Nouns of WordNet that no report uses."""
 N_USERS = 30
+CLICKS = {name: ROLES[name] for name in ("user", "query", "time", "rank", "url")}
 
 
 @cache
@@ -35,7 +36,7 @@ def made_up_log() -> QueryLog:
         for j, query in enumerate([*asked, f"rarity{chr(97 + i % 26)}{chr(97 + i // 26)}"]):
             time = datetime(2024, 3, 1 + j, 7 + i % 12, i, j)
             rows.append((f"persona{i:02}", query, time, j, f"https://shop.example/{query.split()[0]}"))
-    return QueryLog(frame=pl.DataFrame(rows, schema=pl.Schema(ROLES), orient="row"))
+    return QueryLog(frame=pl.DataFrame(rows, schema=CLICKS, orient="row"))
 
 
 @cache
