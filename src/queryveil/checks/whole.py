@@ -22,7 +22,7 @@ from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise, parse_window
 from queryveil.release import MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
 
-REPORTS = ("report.html", "report.md", "report.json")
+REPORTS = ("report.html", "report.md", "report.json", "report.pdf")
 """What `report` writes into a release folder."""
 _MAY_LIE_THERE = (*REPORTS, SIGNATURE)
 _N_NAMED, _SIGNATURE_BYTES = 10, 64

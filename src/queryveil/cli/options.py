@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import Field, dataclass, is_dataclass
 from enum import StrEnum
 from functools import partial
@@ -155,6 +156,33 @@ def parse_columns(text: str | None) -> dict[str, str] | None:
 def parse_list(text: str | None) -> tuple[str, ...]:
     """Read `url, rank`, with or without blanks."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def parse_share(text: str, *, name: str = "limit") -> float:
+    """Read `5%`, `5 %` or `0.05`.
+
+    >>> parse_share("5%"), parse_share("0.05")
+    (0.05, 0.05)
+    """
+    number, is_percent = text.strip().removesuffix("%").strip(), text.strip().endswith("%")
+    with suppress(ValueError):
+        share = float(number) / (100 if is_percent else 1)
+        if 0 <= share <= 1:
+            return share
+    raise BadParameter(name, text, allowed="a share such as 5% or 0.05")
+
+
+def parse_reasons(texts: Iterable[str]) -> dict[str, str]:
+    """Read pairs such as `sybil=REASON`; each may be given once.
+
+    >>> parse_reasons(["sybil=accounts need an invitation"])
+    {'sybil': 'accounts need an invitation'}
+    """
+    pairs = [text.partition("=") for text in texts]
+    for name, _, reason in pairs:
+        if not reason.strip():
+            raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
+    return {name.strip(): reason.strip() for name, _, reason in pairs}
 
 
 _TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the package"
