@@ -1,6 +1,6 @@
 """The rule for a limit of exposure: no attacker that applies may be above it, at the upper end of its interval."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -32,16 +32,38 @@ def _risk_at_least(found: Exposure) -> float:
     return max(0.0, wilson(by_chance, n=found.n_targets)[1] - by_chance / max(1, found.n_targets))
 
 
-def n_targets_needed(limit: float) -> int:
-    """Return how many targets an attacker that finds none needs for its upper end to be at most the limit.
+def n_targets_needed(limit: float, *, by_chance: float = 0.0) -> int:
+    """Return how many targets an attacker needs for its risk to be at most the limit if it is no better than chance.
 
-    >>> n_targets_needed(0.05), n_targets_needed(0.01)
-    (73, 381)
+    - `by_chance`: the share that blind guessing finds.
+
+    >>> n_targets_needed(0.05), n_targets_needed(0.01), n_targets_needed(0.05, by_chance=0.5)
+    (73, 381, 381)
     """
     if not 0 < limit <= 1:
         raise BadParameter("limit", limit, allowed="above 0 and at most 1")
     z2 = 1.959964**2
-    return ceil(z2 * (1 - limit) / limit - 1e-9)
+    needed = z2 * (1 - limit) / limit
+    if by_chance >= GUESSED:
+        # Where half of Wilson's interval is as long as the limit, its middle being nearly at `by_chance`.
+        needed = _least_where(lambda n: wilson(by_chance * n, n=n)[1] - by_chance <= limit)
+    return ceil(needed - 1e-9)
+
+
+def _least_where(holds: Callable[[int], bool]) -> int:
+    """Return the least number from which on something holds.
+
+    >>> _least_where(lambda n: n >= 77)
+    77
+    """
+    high = 1
+    while not holds(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ def plan_of(methods: str | Iterable[str]) -> Plan:
         parts = [pair.partition("=") for pair in pairs]
         if not all(setting and equals for setting, equals, _ in parts):
             raise BadParameter("methods", word, allowed="names with settings, such as km:k=5:m=2,clump")
-        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
+        runs.append(run_of(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
     return Plan(runs=tuple(runs))
 
 
@@ -197,15 +197,16 @@ def _runs(table: dict[str, Any]) -> list[Run]:
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))
         whole = " ".join([name, *(f"{each}={value}" for each, value in own.items())]) if name else None
-        runs.append(_run(method, settings | own, name=whole))
+        runs.append(run_of(method, settings | own, name=whole))
     return runs
 
 
 def _default_runs(method: str) -> list[Run]:
-    return [_run(method, settings) for settings in _DEFAULT[method]]
+    return [run_of(method, settings) for settings in _DEFAULT[method]]
 
 
-def _run(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+def run_of(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+    """Return a run, named after its settings if no name is given."""
     words = [method]
     for each, value in settings.items():
         text = "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
