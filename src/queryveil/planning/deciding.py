@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.limits import GUESSED, Limit, Ruling, base_name, n_targets_needed, risk
+from queryveil.attacks.limits import GUESSED, Limit, Ruling, base_name, n_targets_needed
 from queryveil.comparison.judged import Judged
 from queryveil.html_tables import percent
 from queryveil.utility.score import Score
@@ -116,7 +116,7 @@ class Decision:
 
     @classmethod
     def of(cls, found: Iterable[Judged], *, limit: Limit, measure: str) -> Self:
-        """Judge runs by a limit; what each attacker found does not depend on it, so that more qualify under a higher."""
+        """Judge runs by a limit; what was found does not depend on it, so that more qualify under a higher one."""
         findings = [Finding.of(judged, limit=limit, measure=measure) for judged in found]
         # Of runs as useful as each other the safer is released; names settle the rest.
         findings.sort(key=lambda one: (not one.qualifies, -one.useful, one.ruling.risk, one.name))
@@ -193,7 +193,7 @@ def spoken_against(finding: Finding) -> float:
         found.interval[0] - (found.chance_share if found.chance_share >= GUESSED else 0.0)
         for found in (*finding.ruling.over, *((finding.ruling.binding,) if finding.ruling.binding else ()))
     ]
-    return max((0.0, *ends))
+    return float(max((0.0, *ends)))
 
 
 def to_go_on_with(findings: Sequence[Finding], *, limit: Limit, share: float) -> tuple[Finding, ...]:
@@ -221,6 +221,3 @@ _FEWEST = 8
 
 def _zip_longest(one: Sequence[Finding], other: Sequence[Finding]) -> Iterable[tuple[Finding, ...]]:
     return ((*one[i : i + 1], *other[i : i + 1]) for i in range(max(len(one), len(other))))
-
-
-__all__ = ["Decision", "Finding", "Relaxation", "in_words", "risk", "targets_in_words", "to_go_on_with"]
