@@ -246,7 +246,10 @@ def _of_the_release(planned: Planned) -> list[str]:
     assert found is not None
     binding = found.ruling.binding
     lines = ["", f"    {planned.command}", ""]
-    lines.append(f"It keeps  {found.keeps}" + (f"; the next best, {other.name}, {other.keeps}" if other else ""))
+    lines.append(f"Keeps     {found.keeps}" + (f"; the next best, {other.name}: {other.keeps}" if other else ""))
+    counts, promise = found.judged.counts, found.judged.promise
+    if counts is not None and promise is not None and not promise.is_noisy:
+        lines.append(f"Leaves    {counts.n_rows_after:,} rows of {counts.n_rows_before:,}")
     if binding is not None:
         lines.append(f"Exposure  {in_words(binding)}; this is the most of any attacker that counts, on fresh targets")
     for one in planned.refused:
@@ -299,13 +302,13 @@ def _why_not_more(planned: Planned) -> list[str]:
     more = planned.decision.more_useful()
     if planned.confirmed is None or not more:
         return []
-    told = [f"    {one.name} would keep {one.keeps}, but {one.why_not}" for one in more[:_MOST_TOLD]]
+    told = [f"    {one.name} ({one.keeps}): {one.why_not}" for one in more[:_MOST_TOLD]]
     return ["Why not more", *told]
 
 
 def _unpromised(planned: Planned) -> list[str]:
     return [
-        f"Beside    {one.name} promises nothing, and is never chosen: it keeps {one.keeps}"
+        f"Beside    {one.name} promises nothing, and is never chosen: {one.keeps}"
         + (f"; {in_words(one.ruling.binding)}" if one.ruling.binding else "")
         for one in planned.decision.unpromised[:_MOST_TOLD]
     ]
