@@ -13,9 +13,9 @@ import msgspec
 
 from queryveil import guarantees
 from queryveil.checks.verdict import count
-from queryveil.data import ROLES, Format, Profiles, QueryLog
+from queryveil.data import KINDS, ROLES, Format, Profiles, QueryLog
 from queryveil.errors import printable
-from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
+from queryveil.release import EVENTS, MANIFEST, Ids, Manifest, TimeDetail
 
 _MOST = 2**53
 """No log has as many rows."""
@@ -144,6 +144,8 @@ _WARNINGS = re.compile(
     r"the log has no times, so programs could not be told from people|"
     r"rows that were not UTF-8 and were read as Latin-1: [\d,]+|"
     r"documents of indexes that are none of UBI, left out: [\d,]+|"
+    r"fields of documents for which there is no column, left out: [\d,]+|"
+    r"events that were kept, which the promise does not cover: [\d,]+, of [\d,]+ searches|"
     r"terms without a value in the table, worth nothing to the target: [\d,]+|"
     r"terms that the taxonomy does not know, kept or deleted as they are: [\d,]+|"
     r"without times windows cannot be distinguished: only the log as a whole can be verified|"
@@ -173,7 +175,7 @@ def statements(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest states that no release of its method has, in one line each."""
     if isinstance(manifest.promise, guarantees.NoPromise):
         return
-    for rule in (_method, _amounts, _rows, _parts, _warnings, _columns, _file):
+    for rule in (_method, _amounts, _rows, _events, _parts, _warnings, _columns, _file):
         yield from rule(manifest)
 
 
@@ -246,6 +248,21 @@ def _rows(manifest: Manifest) -> Iterator[str]:
     n_added = manifest.changed.get("rows_added", 0)
     if counts.n_rows_before - n_removed + n_added != counts.n_rows_after or n_added > counts.n_rows_after:
         yield f"{MANIFEST} counts rows before, removed, made up and released that do not add up"
+
+
+def _events(manifest: Manifest) -> Iterator[str]:
+    """Events are of kinds that have a name, and were kept where columns say so, in a format that has any."""
+    counts, data = manifest.events, manifest.data
+    if counts is not None and not {*counts.kept, *counts.dropped} <= set(KINDS):
+        yield f"{MANIFEST} counts events of a kind that has no name"
+    numbers = [] if counts is None else [*counts.kept.values(), *counts.dropped.values(), counts.clicks_as_rows]
+    if not all(0 <= n <= _MOST for n in numbers):
+        yield f"{MANIFEST} has a count of events that is negative or too large"
+    is_kept, has_any = EVENTS in manifest.columns.kept, counts is not None and any(counts.kept.values())
+    if has_any and (not is_kept or counts is None or counts.clicks_as_rows):
+        yield f"{MANIFEST} counts events that were kept, and says that none were"
+    if is_kept and data is not None and (data.kind != "log" or (counts is not None and data.format is not Format.UBI)):
+        yield f"{MANIFEST} says that events were kept, and {printable(data.name)} has no place for any"
 
 
 def _parts(manifest: Manifest) -> Iterator[str]:

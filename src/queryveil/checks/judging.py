@@ -20,7 +20,7 @@ from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import read_original
 from queryveil.formats.aggregates import read_membership
-from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
+from queryveil.release import SEEDED_NOISE, Noise, Release, as_made_from, read_release
 
 _NODE = r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)"
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
@@ -69,6 +69,8 @@ def verify(
         faults += [] if fault is None else [fault]
     try:
         before = read_original(original, release.promise) if isinstance(original, Path | str) else original
+        faults += whole.other_events(release, before)
+        before = as_made_from(before, release.manifest) if isinstance(before, QueryLog) else before
         faults += _other_before(release, before)
         verdict = _judged(
             release, original=before, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership

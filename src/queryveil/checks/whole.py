@@ -17,10 +17,10 @@ from queryveil.checks.plink import odd_weights
 from queryveil.checks.texts import faults_of_texts
 from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
 from queryveil.checks.verdict import BESIDE, count
-from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
+from queryveil.data import KINDS, ROLES, Format, Groups, QueryLog, Transactions, count_kinds
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise, parse_window
-from queryveil.release import MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
+from queryveil.release import EVENTS, MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
 
 REPORTS = ("report.html", "report.md", "report.json")
 """What `report` writes into a release folder."""
@@ -51,7 +51,7 @@ def faults_of(release: Release) -> list[str]:
     if isinstance(release.promise, DifferentialPrivacy):
         # Noise has its own rules for the rest, which are stricter.
         return found
-    found += [fault for rule in (_times, _ids, _counts, _texts) for fault in rule(release, data)]
+    found += [fault for rule in (_times, _ids, _events, _counts, _texts) for fault in rule(release, data)]
     found += faults_of_texts(release.data, release.manifest)
     if isinstance(release.data, Groups):
         is_odd = odd_weights(release.data, release.manifest.parameters)
@@ -126,7 +126,10 @@ def faults_of_columns(
     """Return what is wrong with the columns of a log, and those that must be empty as its format has them always."""
     assert manifest.data is not None
     file, kept = manifest.data.name, manifest.columns.kept
-    roles = {"user", "query", *(name for name in kept if name in ROLES)}
+    # Events bring the number of each search along.
+    has_events = EVENTS in kept and manifest.data.format is Format.UBI
+    kept = tuple(name for name in kept if name != EVENTS) if has_events else kept
+    roles = {"user", "query", *(name for name in kept if name in ROLES), *(("search",) if has_events else ())}
     if manifest.columns.time is not TimeDetail.DROP:
         roles.add("time")
     is_kdelta = manifest.method == "kdelta" or isinstance(manifest.promise, KdeltaAnonymity)
@@ -209,6 +212,49 @@ def _ids(release: Release, file: DataFile) -> Iterator[str]:
         ids = data.frame["id" if isinstance(data, Transactions) else "group"].cast(pl.String)
         is_odd = odd_ids(ids, Ids.FRESH) | ids.is_duplicated()
         yield from _rows(is_odd, f"{file.name}: ids are not the numbers from 1 on in")
+
+
+def _events(release: Release, file: DataFile) -> Iterator[str]:
+    """Yield where released events are not as the manifest says, or where it counts some and there are none."""
+    counts, data = release.manifest.events, release.data
+    kept = {} if counts is None else {kind: n for kind, n in counts.kept.items() if n}
+    if not isinstance(data, QueryLog) or data.events is None:
+        if kept:
+            yield f"{MANIFEST} counts events that were kept, and {_named(file.name)} has none"
+        return
+    there = count_kinds(data.events)
+    for kind in KINDS:
+        n_said, n_there = kept.get(kind, 0), there.get(kind, 0)
+        if n_said != n_there:
+            yield f"{MANIFEST} says {count(n_said, f'{kind} event')}, and there are {n_there:,} in the files"
+    events, detail = data.events, release.manifest.columns.time
+    if "search" in data.columns:
+        is_odd = odd_ids(data.frame["search"].fill_null(""), Ids.FRESH)
+        yield from _rows(is_odd, f"{file.name}: searches are not the numbers from 1 on in")
+        of_one = data.frame.group_by("search").agg(pl.col("user").n_unique())
+        if (of_one["user"] > 1).any():
+            yield f"{_named(file.name)} has searches of several ids, which tells that they are of one person"
+    if events["search"].null_count():
+        yield f"{_named(file.name)} has events of no search"
+    is_free = detail in (TimeDetail.DROP, TimeDetail.SHARED)
+    too_fine = events["time"].is_not_null() if is_free else finer_than(events["time"], detail)
+    if too_fine.any():
+        n_fine = count(int(too_fine.sum()), "event")
+        yield f"{_named(file.name)}: {n_fine} with a time finer than {MANIFEST} says ({detail})"
+
+
+def other_events(release: Release, original: object) -> list[str]:
+    """Return where the manifest counts other events than the original has."""
+    counts = release.manifest.events
+    if release.contents is None or counts is None or not isinstance(original, QueryLog) or original.events is None:
+        return []
+    there, said = count_kinds(original.events), counts.before()
+    numbers = {kind: (said.get(kind, 0), there.get(kind, 0)) for kind in KINDS}
+    return [
+        f"{MANIFEST} says {count(n_said, f'{kind} event')} before, and the original has {n_there:,}"
+        for kind, (n_said, n_there) in numbers.items()
+        if n_said != n_there
+    ]
 
 
 def _counts(release: Release, _: DataFile) -> Iterator[str]:

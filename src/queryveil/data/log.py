@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
+from queryveil.data.events import EVENTS_SCHEMA, is_click, to_events
 from queryveil.data.frames import Framed, to_frame
 from queryveil.errors import BadInput, BadParameter, MissingColumn
 
@@ -25,18 +26,6 @@ ROLES: Mapping[str, pl.DataType] = {
 
 A `search` is what one query brought up: rows with the same search, and the events that name it, belong together.
 """
-EVENTS_SCHEMA: Mapping[str, pl.DataType] = {
-    "search": pl.String(),
-    "action": pl.String(),
-    "object": pl.String(),
-    "object_field": pl.String(),
-    "rank": pl.Int64(),
-    "time": pl.Datetime("us"),
-    "dwell": pl.Float64(),
-}
-"""The columns of events: the search they belong to (null if the log does not have it), what was done (`click`,
-`impression`, `add_to_cart`, ...), to which object, which field of the object names it, at which rank (as the source
-counts it), when, and how many seconds it was looked at."""
 
 
 class Format(StrEnum):
@@ -77,11 +66,13 @@ class Reading:
     """What had to be done to read a log; it goes into the manifest of every release made from it.
 
     - `n_foreign_documents`: documents of OpenSearch left out because their index is none of UBI.
+    - `n_fields_left_out`: values of UBI documents that stand in a field for which there is no column.
     """
 
     n_bad_rows_skipped: int = 0
     n_latin1_rows: int = 0
     n_foreign_documents: int = 0
+    n_fields_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -123,10 +114,26 @@ class QueryLog(Framed):
                 raise BadInput(f"the {role} column must be {dtype}, found {self.frame.schema[role]}")
 
     @classmethod
-    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
+    def from_frame(
+        cls,
+        data: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        layout: Layout | None = None,
+        events: Any = None,
+    ) -> Self:
         """Take a Polars, pandas or Arrow frame, or a dict of columns.
 
-        `columns` names the column of each role where it is not called by its role: `{"user": "client_id"}`.
+        - `columns`: the column of each role where it is not called by its role: `{"user": "client_id"}`.
+        - `layout`: how a release of it is written; by default as Parquet, and as UBI where there are events.
+        - `events`: what people did with the results, in the same kinds of frame: `search` and `action`, and what there
+          is of `object`, `object_field`, `rank`, `time` and `dwell`. The log has a column `search` then. Events of
+          searches that the log does not have are kept, without a search.
+
+        >>> queries = {"user": ["u1", "u2"], "query": ["jaguar", "gout"], "search": ["1", "2"]}
+        >>> events = {"search": ["1", "1", "7"], "action": ["impression", "click", "click"], "rank": [1, 1, 3]}
+        >>> QueryLog.from_frame(queries, events=events).events["search"].to_list()
+        ['1', '1', None]
         """
         frame = to_frame(data, what="a query log")
         names = dict(columns or {})
@@ -147,7 +154,10 @@ class QueryLog(Framed):
             raise BadInput("a column of the frame cannot be read as text, time or number as its role asks") from None
         if "user" in frame.columns and (frame["user"].str.strip_chars() == "").any():
             raise BadInput("the user column has ids that are empty; every row needs a user")
-        return cls(frame=frame, layout=layout or Layout())
+        if events is None:
+            return cls(frame=frame, layout=layout or Layout())
+        found = to_events(events, searches=frame["search"] if "search" in frame.columns else None)
+        return cls(frame=frame, layout=layout or Layout(format=Format.UBI), events=found)
 
     def with_frame(self, frame: pl.DataFrame) -> Self:
         """Return a copy with another frame, and with the events of the searches in it alone."""
@@ -170,7 +180,9 @@ class QueryLog(Framed):
         >>> log.with_clicks_as_rows().frame["query", "url"].rows()
         [('jaguar', 'a.com'), ('jaguar', 'b.com'), ('gout', None)]
         """
-        if self.events is None or "search" not in self.frame.columns:
+        if self.events is None:
+            return self
+        if "search" not in self.frame.columns:
             return replace(self, events=None)
         clicks = self.events.filter(is_click(pl.col("action"))).select("search", "rank", url="object")
         rows = self.frame.drop("rank", "url", strict=False).with_row_index("row")
@@ -189,17 +201,6 @@ class QueryLog(Framed):
     def terms_are_items(self) -> bool:
         """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
         return self.layout.terms_are_items
-
-
-def is_click(action: pl.Expr) -> pl.Expr:
-    """Return whether an action is a click on a result; `global_click` is one anywhere on a page.
-
-    >>> actions = pl.DataFrame({"action": ["click", "Item_Click", "product-click", "global_click", "impression"]})
-    >>> actions.select(is_click(pl.col("action")))["action"].to_list()
-    [True, True, True, False, False]
-    """
-    name = action.str.to_lowercase()
-    return ((name == "click") | name.str.contains(r"[_-]click$")) & (name != "global_click")
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:

@@ -17,9 +17,18 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError,
 from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whole
 from queryveil.guarantees import Guarantee, parse_window
 from queryveil.html_tables import Cell, facts
-from queryveil.release.columns import TimeDetail
+from queryveil.release.columns import EVENTS, TimeDetail
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, DataKind, Manifest, sizes, text_facts
+from queryveil.release.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    DataFile,
+    DataKind,
+    Manifest,
+    event_facts,
+    sizes,
+    text_facts,
+)
 from queryveil.settings import is_utf8
 
 _Data = TypeVar("_Data", QueryLog, Transactions, Groups, Tallies)
@@ -84,6 +93,7 @@ class Release:
             ("promise", self.promise.in_words()),
             *((size.label, size.text) for size in sizes(manifest, kind=self.data.kind, n_clicks=n_clicks)),
             *text_facts(manifest).items(),
+            *event_facts(manifest).items(),
             *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
             *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
             *(("warning", warning) for warning in manifest.warnings),
@@ -164,11 +174,16 @@ def read_release(folder: str | Path) -> Release:
         others |= {name: kind for name, kind in opened.kinds().items() if name not in listed}
         signature = opened.read(SIGNATURE) if others.get(SIGNATURE) == "file" else None
     of_data = files if clicks is None else [*files, clicks]
-    shapes = {file.name: formats.shape_of(file, format=manifest.data.format) for file in of_data}
+    has_events = EVENTS in manifest.columns.kept and manifest.data.format is Format.UBI
+    shapes = {file.name: formats.shape_of(file, format=manifest.data.format, has_events=has_events) for file in of_data}
     # A log without rows may lack columns.
     columns = [shapes[file.name].columns for file in files if manifest.data.kind == "log" and shapes[file.name].columns]
     absent = tuple(role for role, name in manifest.data.names.items() if any(name not in each for each in columns))
     data = _read_data(files, manifest.data, clicks=clicks, absent=absent)
+    if isinstance(data, QueryLog) and not has_events and data.events is not None:
+        # What was released are rows; a query and its click are only how UBI writes them.
+        rows = data.with_clicks_as_rows()
+        data = rows.with_frame(rows.frame.drop("search"))
     contents = Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature)
     return Release(data=data, manifest=manifest, folder=path, contents=contents)
 
