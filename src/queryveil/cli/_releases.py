@@ -105,7 +105,7 @@ def _tell_little(manifest: Manifest) -> None:
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
     """Print what was released and what it cost; `n_clicks` if clicks were tallied."""
-    from queryveil.release import sizes, text_facts
+    from queryveil.release import event_facts, sizes, text_facts
 
     if as_json:
         print_json(manifest)
@@ -117,6 +117,7 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
         {"promise": manifest.promise.in_words()}
         | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
         | text_facts(manifest)
+        | event_facts(manifest)
         | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}

@@ -44,7 +44,7 @@ class ComparisonInput:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
-        frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
+        frames = (self.log.frame, self.log.events, None if self.public is None else self.public.frame, self.values)
         rest = msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed])
         parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
         return hashlib.sha256(b"".join(parts)).hexdigest()
