@@ -4,6 +4,7 @@ from queryveil.data.frames import Bools, Bytes, Float32s, Floats, Int8s, Int32s,
 from queryveil.data.log import (
     CLICKS_SCHEMA,
     EVENTS_SCHEMA,
+    MORE_CLICKS_SCHEMA,
     ROLES,
     TALLIES_SCHEMA,
     Format,
@@ -18,5 +19,5 @@ from queryveil.data.transactions import TRANSACTIONS_SCHEMA, Transactions
 
 __all__ = ["Format", "Groups", "Layout", "Profiles", "QueryLog", "Reading", "Tallies", "Transactions"]
 __all__ += ["CLICKS_SCHEMA", "EVENTS_SCHEMA", "GROUPS_SCHEMA", "PROFILES_SCHEMA", "ROLES", "TALLIES_SCHEMA"]
-__all__ += ["TRANSACTIONS_SCHEMA", "is_click"]
+__all__ += ["MORE_CLICKS_SCHEMA", "TRANSACTIONS_SCHEMA", "is_click"]
 __all__ += ["Bools", "Bytes", "Float32s", "Floats", "Int8s", "Int32s", "Int64s", "UInt64s", "with_own_texts"]
