@@ -100,6 +100,11 @@ _DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
     "partition": ({"k": 5},),
     "swap": ({"k": 10}, {"k": 50}),
     "dp": ({"epsilon": 1.0}, {"epsilon": 4.0, "max_queries": 1}),
+    "google_2024": ({}, {"n_users": 5}),
+    "ec_2026": ({}, {"n_users": 10, "cell_users": 100}),
+    "ddg_2026": ({},),
+    "brave_wdp": ({},),
+    "mozilla": ({},),
     "pseudonymise": ({},),
     "token_hash": ({},),
     "query_threshold": ({"k": 5},),
@@ -110,7 +115,7 @@ def default_plan() -> Plan:
     """Return every method that can be run here with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
-    17
+    24
     """
     available = [name for name in _DEFAULT if name != "dp" or has_extra()]
     return Plan(runs=tuple(run for name in available for run in _default_runs(name)))

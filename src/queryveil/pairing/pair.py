@@ -300,8 +300,14 @@ class Pair:
         return identify(self)
 
     def pseudonyms(self, names: pl.Series, *, key: bytes) -> pl.Series:
-        """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
+        """Return the candidates under the pseudonyms of their users, where a user has several ids."""
         window, parameters, log = self.release.promise.window, self.release.manifest.parameters, self.log.frame
+        if self.release.promise.changes_ids:
+            # A user has at most as many mini-sessions as rows.
+            each = pl.DataFrame({"user": names.gather(self.user)}).with_columns(
+                window=pl.int_range(pl.len()).over("user")
+            )
+            return pseudonyms_of_window_ids(self.candidates, people=each, windows=(), key=key)
         if window is None:
             return self.candidates
         times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))
