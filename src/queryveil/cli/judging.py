@@ -94,6 +94,7 @@ class Attackers:
         help="A log of the same kind by other people, for attackers to learn from."
     )
     people: Path | None = options.file_option(help="JSON lines with name and town: people to look for.")
+    later: str | None = options.file_option(help="A log of the same people, same ids, from another time.")
     targets: int = setting(1000, help="People that each attacker looks for, at most.")
     seed: int | None = setting(None, help="Repeat what attackers draw.")
 
@@ -107,6 +108,7 @@ class Attackers:
             "public": None if self.public is None else reading.read(self.public),
             "people": () if self.people is None else read_people(self.people),
             "remake": None if method is None else method.anonymize,
+            "later": None if self.later is None else reading.read(self.later),
             "n_targets": self.targets,
             "seed": self.seed,
         }

@@ -36,6 +36,7 @@ class ComparisonInput:
 
     log: QueryLog
     public: QueryLog | None = None
+    later: QueryLog | None = None
     people: Sequence[Person] = ()
     values: pl.DataFrame | None = None
     n_targets: int = 1000
@@ -44,7 +45,8 @@ class ComparisonInput:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
-        frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
+        others = (None if log is None else log.frame for log in (self.public, self.later))
+        frames = (self.log.frame, *others, self.values)
         rest = msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed])
         parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
         return hashlib.sha256(b"".join(parts)).hexdigest()
@@ -177,7 +179,14 @@ def _attack(
     key: bytes | None = None,
     membership: pl.DataFrame | None = None,
 ) -> Attacks:
-    auxiliary = AuxiliaryData(public=inputs.public, people=inputs.people, remake=remake, key=key, membership=membership)
+    auxiliary = AuxiliaryData(
+        public=inputs.public,
+        people=inputs.people,
+        remake=remake,
+        key=key,
+        membership=membership,
+        later=inputs.later,
+    )
     # The same people are looked for in every release; who they are is nobody's secret.
     crowd = suite.attackers(pair.release, n_targets=inputs.n_targets, seed=inputs.seed or 0)
     return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from queryveil.data import Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Int8s, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
@@ -23,6 +23,7 @@ from queryveil.release import (
     pseudonyms_of_window_ids,
     window_numbers,
 )
+from queryveil.text.classifier import Classifier
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, tokenize
@@ -219,6 +220,11 @@ class Pair:
     def queries(self) -> pl.Series:
         """The distinct queries of both as their terms, by number."""
         return self.tokens[0].queries
+
+    @cached_property
+    def categories(self) -> Int8s:
+        """The category of each of these queries, as its place in `CATEGORIES`; -1 for none."""
+        return Classifier().classify(self.queries).category
 
     @cached_property
     def before(self) -> Histories:

@@ -40,6 +40,8 @@ _ATTACKERS = {
     "neighbour": "With and without a person",
     "shared_weight": "Terms of the same weight",
     "known_profile": "A further term of a known profile",
+    "sensitive": "Sensitive subjects guessed",
+    "later_log": "The same people a month later",
     "as_released": "Rows taken as they stand",
 }
 

@@ -37,6 +37,7 @@ def report(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     remake: Callable[[QueryLog], Release] | None = None,
+    later: QueryLog | None = None,
     values: pl.DataFrame | None = None,
     membership: pl.DataFrame | None = None,
     show: bool = False,
@@ -47,7 +48,8 @@ def report(
 
     - key: that of keyed ids or hashed terms
     - taxonomy, classifier: those the release was made with, if they are your own
-    - public, people, remake: what some attackers need: a log by other people, a directory, the method of the release
+    - public, people, remake, later: what some attackers need: a log by other people, a directory, the method of the
+      release, a log of the same people from another time
     - values, membership: what terms are worth, and who is in which group
     - show: let the report hold the release's most frequent queries; otherwise it has no text of any log
     - n_targets, seed: people that each attacker looks for at most, and what repeats their draws
@@ -71,7 +73,7 @@ def report(
     tree = taxonomy if pair is None else pair.known_taxonomy
     judgement = _judge(judged, original, key=key, taxonomy=tree, classifier=classifier)
     crowd = suite.attackers(judged, n_targets=n_targets, seed=seed)
-    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership, later=later)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
     measures, why_no_measures = _measure(pair, values=values, membership=membership)
     has_clicks = isinstance(judged.data, Tallies) and judged.data.clicks is not None
