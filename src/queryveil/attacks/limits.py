@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from queryveil.attacks.attacker import Exposure, wilson
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, attackers_of, check_readers
 from queryveil.errors import BadParameter
 
@@ -109,12 +110,3 @@ class Limit:
             excepted=tuple(found for found in there if base_name(found.attacker) in self.exceptions),
             n_considered=len(considered),
         )
-
-
-def base_name(attacker: str) -> str:
-    """Return the name of an attacker without the mark of those that sort by time.
-
-    >>> base_name("rebuild_2+T")
-    'rebuild_2'
-    """
-    return attacker.removesuffix("+T")
