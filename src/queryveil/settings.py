@@ -6,6 +6,7 @@ page of options are all made from the field, so that none of them can differ.
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from decimal import Decimal
 from enum import StrEnum
 from numbers import Integral, Real
 from sys import float_info
@@ -195,6 +196,29 @@ def is_whole(value: object) -> bool:
     [True, False, False, False, False]
     """
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def parse_share(text: str | float, name: str = "limit") -> float:
+    """Return a share of 1 that was given as a number or as per cent.
+
+    >>> parse_share("5%"), parse_share("0.05"), parse_share(0.05)
+    (0.05, 0.05, 0.05)
+    >>> parse_share("5")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: limit must be between 0 and 1, or per cent such as 5%, got 5
+    """
+    written = text.strip() if isinstance(text, str) else text
+    try:
+        if isinstance(written, str) and written.endswith("%"):
+            # Divided as text: 5% is 0.05 and not the nearest number to 5 times a hundredth.
+            share = float(Decimal(written.removesuffix("%").strip()) / 100)
+        else:
+            share = float(written)
+    except (ValueError, TypeError, ArithmeticError):
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise BadParameter(name, text, allowed="between 0 and 1, or per cent such as 5%")
+    return share
 
 
 def is_utf8(name: str) -> bool:

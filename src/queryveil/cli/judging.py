@@ -143,9 +143,9 @@ def attack(
 
 
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attacks.names import label
     from queryveil.attacks.suite import ESTIMATED_EXPOSURE
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
-    from queryveil.comparison.comparison import label
 
     rows = []
     for attempt in found.attempts:
