@@ -37,6 +37,7 @@ from queryveil.methods import QueryThreshold as QueryThreshold
 from queryveil.methods import Swap as Swap
 from queryveil.methods import TokenHash as TokenHash
 from queryveil.papers import reproduce as reproduce
+from queryveil.planning import plan as plan
 from queryveil.release import ColumnPolicy as ColumnPolicy
 from queryveil.release import Release as Release
 from queryveil.release import read_release as read_release

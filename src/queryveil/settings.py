@@ -6,7 +6,7 @@ page of options are all made from the field, so that none of them can differ.
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from numbers import Integral, Real
 from sys import float_info
@@ -198,27 +198,26 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def parse_share(text: str | float, name: str = "limit") -> float:
-    """Return a share of 1 that was given as a number or as per cent.
+def parse_share(text: str | float, *, name: str = "limit") -> float:
+    """Return a share between 0 and 1, typed as per cent or as a number.
 
-    >>> parse_share("5%"), parse_share("0.05"), parse_share(0.05)
-    (0.05, 0.05, 0.05)
-    >>> parse_share("5")
+    >>> [parse_share(text, name="limit") for text in ("5%", "5 %", "0.5%", "0.05", "1", 0.05)]
+    [0.05, 0.05, 0.005, 0.05, 1.0, 0.05]
+    >>> parse_share("5", name="limit")
     Traceback (most recent call last):
-    queryveil.errors.BadParameter: limit must be between 0 and 1, or per cent such as 5%, got 5
+    queryveil.errors.BadParameter: limit must be a share such as 5% or 0.05, at most 100%, got 5
     """
-    written = text.strip() if isinstance(text, str) else text
+    wrong = BadParameter(name, text, allowed="a share such as 5% or 0.05, at most 100%")
+    digits = str(text).strip()
+    is_percent = digits.endswith("%")
     try:
-        if isinstance(written, str) and written.endswith("%"):
-            # Divided as text: 5% is 0.05 and not the nearest number to 5 times a hundredth.
-            share = float(Decimal(written.removesuffix("%").strip()) / 100)
-        else:
-            share = float(written)
-    except (ValueError, TypeError, ArithmeticError):
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise BadParameter(name, text, allowed="between 0 and 1, or per cent such as 5%")
-    return share
+        # In decimals 0.7 % is 0.007, not 0.006999999999999999.
+        share = Decimal(digits.removesuffix("%").strip()) / (100 if is_percent else 1)
+    except InvalidOperation:
+        raise wrong from None
+    if isinstance(text, bool) or not share.is_finite() or not 0 <= share <= 1:
+        raise wrong
+    return float(share)
 
 
 def is_utf8(name: str) -> bool:

@@ -110,6 +110,85 @@ def _print_comparison(found: Comparison, folder: Path) -> None:
     echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
 
 
+_ASKED = "What is asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a search; what is None is as in the plan file, or its default."""
+
+    limit: str | None = setting(None, metavar="SHARE", help="Most that may be found; 5%.", panel=_ASKED)
+    reader: str | None = setting(None, metavar="NAME,..", help="Who will read it; everybody.", panel=_ASKED)
+    minutes: float | None = setting(None, help="Time for the search; 10.", panel=_ASKED)
+    public: str | None = setting(None, metavar="FILE", help="A public log of the same kind.", panel=_ASKED)
+    people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_ASKED)
+    values: Any = setting(None, metavar="FILE", help="Table of term values, for advertising.", panel=_ASKED)
+
+    def read(self, reading: options.Reading) -> dict[str, Any]:
+        """Return the arguments of `plan`, with the files read."""
+        from queryveil.attacks import read_people
+
+        return {
+            **{name: getattr(self, name) for name in ("limit", "minutes", "values")},
+            "readers": None if self.reader is None else options.parse_list(self.reader),
+            "public": None if self.public is None else reading.read(self.public),
+            "people": () if self.people is None else read_people(self.people),
+        }
+
+
+def plan(
+    log: options.Log,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the release and figures.")],
+    *,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="PURPOSE",
+            help="ranking, suggestions, spelling, related, trends, advertising or personalisation.",
+        ),
+    ] = None,
+    exceptions: Annotated[
+        list[str] | None,
+        typer.Option("--except", metavar="ATTACKER=REASON", help="Leave an attacker out, and say why."),
+    ] = None,
+    asked: Asked,
+    plan_file: Path | None = setting(None, option="plan", metavar="FILE", help="A search to do again."),
+    jobs: int | None = setting(None, help="Runs at a time; one per core."),
+    seed: int | None = setting(None, help="Repeat the release, too; not for releases."),
+    force: bool = setting(False, help="Replace the release in DIR, and search anew."),
+    reading: options.Reading,
+    as_json: options.Json = False,
+) -> None:
+    """Find and write the most useful release for a purpose under a limit, and say why not more. Exit 1 if none is."""
+    with progress_bar():
+        found = queryveil.plan(
+            reading.read(log),
+            folder=output,
+            purpose=purpose,
+            exceptions=_exceptions(exceptions),
+            plan=plan_file,
+            jobs=(os.cpu_count() or 1) if jobs is None else jobs,
+            seed=seed,
+            force=force,
+            **asked.read(reading),
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(*found.lines())
+    echo(f"written to {output}: {'release, ' if found.confirmed else ''}plan.toml, search.json, table.csv", err=True)
+    raise typer.Exit(0 if found.confirmed else 1)
+
+
+def _exceptions(typed: list[str] | None) -> dict[str, str] | None:
+    pairs = [text.partition("=") for text in typed or ()]
+    for name, _, reason in pairs:
+        if not reason.strip():
+            raise BadParameter("except", name, allowed="an attacker with the reason why: NAME=REASON")
+    return {name.strip(): reason.strip() for name, _, reason in pairs} or None
+
+
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the files go.")] = Path(
         "queryveil-demo"

@@ -51,6 +51,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.name.lower())
         return "-".join(part for part in kept.split("-") if part) or "run"
 
+    def to_toml(self) -> list[str]:
+        """Return the lines of a plan that say it."""
+        settings = [f"{_toml_key(name)} = {toml(value)}" for name, value in self.settings.items()]
+        return ["", "[[run]]", f"name = {toml(self.name)}", f"method = {toml(self.method)}", *settings]
+
 
 class _Judging(msgspec.Struct, frozen=True, kw_only=True):
     """What runs are judged by, as `Plan` lists it."""
@@ -118,11 +123,8 @@ class Plan(_Judging, frozen=True, kw_only=True):
 
     def to_toml(self) -> str:
         judging = {name: getattr(self, name) for name in _Judging.__struct_fields__}
-        lines = [f"{name} = {_toml(value)}" for name, value in judging.items() if value is not None]
-        for run in self.runs:
-            lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
-            lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in run.settings.items()]
-        return "\n".join(lines) + "\n"
+        lines = [f"{name} = {toml(value)}" for name, value in judging.items() if value is not None]
+        return "\n".join([*lines, *(line for run in self.runs for line in run.to_toml())]) + "\n"
 
 
 _DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
@@ -178,18 +180,18 @@ def plan_of(methods: str | Iterable[str]) -> Plan:
         parts = [pair.partition("=") for pair in pairs]
         if not all(setting and equals for setting, equals, _ in parts):
             raise BadParameter("methods", word, allowed="names with settings, such as km:k=5:m=2,clump")
-        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
+        runs.append(run_of(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
     return Plan(runs=tuple(runs))
 
 
-def read_plan(path: str | Path) -> Plan:
-    """Read a plan from a TOML file; a list of values of a setting means one run for each."""
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return what a plan's file says, one line being the error if it is no TOML."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         if any(len(line) > _LONGEST_LINE for line in text.splitlines()):
             # The parser needs memory by the square of the parts of a dotted key.
             raise BadFile(str(path), f"a line of the plan has more than {_LONGEST_LINE:,} characters; shorten it")
-        content = tomllib.loads(text)
+        return tomllib.loads(text)
     except OSError as error:
         raise BadFile(str(path), f"the plan cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -198,10 +200,15 @@ def read_plan(path: str | Path) -> Plan:
         raise BadFile(str(path), f"the plan is not TOML: {str(error).lower()}") from None
     except (ValueError, RecursionError):
         raise BadFile(str(path), "the plan has a number too long or lists too deep to be read; shorten them") from None
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan from a TOML file; a list of values of a setting means one run for each."""
+    content = read_toml(path)
     names = _Judging.__struct_fields__
     try:
         file = msgspec.convert(content, _File)
-        runs = [run for table in file.run for run in _runs(table)]
+        runs = [run for table in file.run for run in runs_of(table)]
         return Plan(runs=tuple(runs), **{name: getattr(file, name) for name in names})
     except msgspec.ValidationError as error:
         wrong = BadParameter("a plan", str(error), allowed=f"made of run, {', '.join(names)}")
@@ -214,7 +221,7 @@ class _File(_Judging, frozen=True, kw_only=True, forbid_unknown_fields=True):
     run: list[dict[str, Any]]
 
 
-def _runs(table: dict[str, Any]) -> list[Run]:
+def runs_of(table: dict[str, Any]) -> list[Run]:
     """Return one run, or one for each value where a setting has a list of them."""
     method, name = table.get("method"), table.get("name")
     if not isinstance(method, str):
@@ -235,15 +242,16 @@ def _runs(table: dict[str, Any]) -> list[Run]:
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))
         whole = " ".join([name, *(f"{each}={value}" for each, value in own.items())]) if name else None
-        runs.append(_run(method, settings | own, name=whole))
+        runs.append(run_of(method, settings | own, name=whole))
     return runs
 
 
 def _default_runs(method: str) -> list[Run]:
-    return [_run(method, settings) for settings in _DEFAULT[method]]
+    return [run_of(method, settings) for settings in _DEFAULT[method]]
 
 
-def _run(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+def run_of(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+    """Return a run, named after its settings if no name is given."""
     words = [method]
     for each, value in settings.items():
         text = "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
@@ -268,12 +276,13 @@ def _setting(text: str) -> PlanValue:
     return text
 
 
-def _toml(value: PlanValue | dict[str, str]) -> str:
+def toml(value: PlanValue | dict[str, str]) -> str:
+    """Return a value as a plan has it."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml_key(name)} = {_toml(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml_key(name)} = {toml(each)}" for name, each in value.items()) + "}"
     # TOML has no word for nothing; its texts are written as JSON's are.
     return msgspec.json.encode("none" if value is None else value).decode()
 
 
 def _toml_key(name: str) -> str:
-    return name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
+    return name if name.replace("_", "").isalnum() and name.isascii() else toml(name)
