@@ -1,6 +1,6 @@
 """The rule for a limit of exposure: no attacker that applies may be above it, at the upper end of its interval."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 

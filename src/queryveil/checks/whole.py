@@ -23,7 +23,7 @@ from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity
 from queryveil.release import EVENTS, MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
 from queryveil.release.manifest import n_rows_left
 
-REPORTS = ("report.html", "report.md", "report.json")
+REPORTS = ("report.html", "report.md", "report.json", "report.pdf")
 """What `report` writes into a release folder."""
 _MAY_LIE_THERE = (*REPORTS, SIGNATURE)
 _N_NAMED, _SIGNATURE_BYTES = 10, 64

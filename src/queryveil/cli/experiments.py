@@ -50,14 +50,6 @@ class Judging:
         }
 
 
-Without = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--except", metavar="ATTACKER=REASON", help="Not considered, and why; repeatable.", rich_help_panel=_JUDGING
-    ),
-]
-
-
 def compare(
     log: options.Log,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for figures; no release.")],
@@ -65,7 +57,7 @@ def compare(
     methods: str | None = setting(None, metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given."),
     plan: Path | None = setting(None, metavar="FILE", help="Runs as TOML, in place of --methods."),
     judging: Judging,
-    without: Without = None,
+    exceptions: options.Exceptions = None,
     jobs: int | None = setting(None, help="Runs at a time; one per core."),
     seed: int | None = setting(None, help="Repeat a comparison."),
     force: bool = setting(False, help="Do again what DIR has already."),
@@ -78,7 +70,7 @@ def compare(
         raise BadParameter("jobs", jobs, allowed="1 or more")
     with progress_bar():
         arguments = judging.read(reading) | {"jobs": jobs or os.cpu_count() or 1, "seed": seed}
-        arguments["exceptions"] = options.parse_exceptions(without)
+        arguments["exceptions"] = options.parse_exceptions(exceptions)
         found = queryveil.compare(reading.read(log), chosen, folder=output, again=force, **arguments)
     if as_json:
         print_json(found.to_dict())
@@ -148,10 +140,7 @@ def plan(
             help="ranking, suggestions, spelling, related, trends, advertising or personalisation.",
         ),
     ] = None,
-    exceptions: Annotated[
-        list[str] | None,
-        typer.Option("--except", metavar="ATTACKER=REASON", help="Leave an attacker out, and say why."),
-    ] = None,
+    exceptions: options.Exceptions = None,
     asked: Asked,
     plan_file: Path | None = setting(None, option="plan", metavar="FILE", help="A search to do again."),
     jobs: int | None = setting(None, help="Runs at a time; one per core."),
@@ -166,7 +155,7 @@ def plan(
             reading.read(log),
             folder=output,
             purpose=purpose,
-            exceptions=_exceptions(exceptions),
+            exceptions=options.parse_exceptions(exceptions),
             plan=plan_file,
             jobs=(os.cpu_count() or 1) if jobs is None else jobs,
             seed=seed,
@@ -179,14 +168,6 @@ def plan(
         echo(*found.lines())
     echo(f"written to {output}: {'release, ' if found.confirmed else ''}plan.toml, search.json, table.csv", err=True)
     raise typer.Exit(0 if found.confirmed else 1)
-
-
-def _exceptions(typed: list[str] | None) -> dict[str, str] | None:
-    pairs = [text.partition("=") for text in typed or ()]
-    for name, _, reason in pairs:
-        if not reason.strip():
-            raise BadParameter("except", name, allowed="an attacker with the reason why: NAME=REASON")
-    return {name.strip(): reason.strip() for name, _, reason in pairs} or None
 
 
 def demo(

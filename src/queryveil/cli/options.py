@@ -158,19 +158,28 @@ def parse_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def parse_exceptions(texts: list[str] | None) -> dict[str, str] | None:
-    """Read attackers that are not considered, each with the reason.
+Exceptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except",
+        metavar="ATTACKER=REASON",
+        help="Rule an attacker out, and say why; may be repeated.",
+        rich_help_panel="What they are judged by",
+    ),
+]
+
+
+def parse_exceptions(typed: list[str] | None) -> dict[str, str] | None:
+    """Read attackers that are ruled out, each with the reason; None if there are none.
 
     >>> parse_exceptions(["neighbour=who has the log has the log"])
     {'neighbour': 'who has the log has the log'}
     """
-    if not texts:
-        return None
-    pairs = [text.partition("=") for text in texts]
-    for name, equals, reason in pairs:
-        if not equals or not reason.strip():
-            raise BadParameter("except", name, allowed="an attacker with the reason: ATTACKER=REASON")
-    return {name.strip(): reason.strip() for name, _, reason in pairs}
+    pairs = [text.partition("=") for text in typed or ()]
+    for name, _, reason in pairs:
+        if not reason.strip():
+            raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
+    return {name.strip(): reason.strip() for name, _, reason in pairs} or None
 
 
 _TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the package"

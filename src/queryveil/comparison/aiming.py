@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from queryveil import progress
 from queryveil.attacks import Attacks, AuxiliaryData, Exposure, suite
 from queryveil.attacks.attacker import Attacker, Seeker
-from queryveil.attacks.limits import GUESSED, Limit, base_name, n_targets_needed
+from queryveil.attacks.limits import GUESSED, Limit, n_targets_needed
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, attackers_of
 from queryveil.pairing import Pair
 

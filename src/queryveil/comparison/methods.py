@@ -1,7 +1,8 @@
 """Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -142,6 +143,19 @@ def method_of(manifest: Manifest) -> Method | None:
     except QueryveilError:
         # Another version may name other settings.
         return None
+
+
+def remaker(method: Method, *, seed: int | None) -> Callable[[QueryLog], Release]:
+    """Return what runs a method again on other logs, each with a seed that follows from the log: it repeats itself."""
+
+    def remake(log: QueryLog) -> Release:
+        rows = log.frame.hash_rows(seed=1).to_numpy().tobytes()
+        own = int.from_bytes(sha256(f"{seed}".encode() + rows).digest()[:7], "big")
+        can_repeat = any(field.name == "seed" for field in fields(method))  # type: ignore[arg-type]
+        again: Method = replace(method, seed=own) if can_repeat else method  # type: ignore[type-var]
+        return again.anonymize(log)
+
+    return remake
 
 
 def command(name: str, settings: Mapping[str, PlanValue]) -> str:

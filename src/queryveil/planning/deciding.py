@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.limits import GUESSED, Limit, Ruling, base_name, n_targets_needed
+from queryveil.attacks.limits import GUESSED, Limit, Ruling, n_targets_needed
+from queryveil.attacks.names import base_name
 from queryveil.comparison.judged import Judged
 from queryveil.html_tables import percent
 from queryveil.utility.score import Score

@@ -15,11 +15,43 @@ from queryveil.reports.value import Report
 TYPICAL = 4
 """The number of known terms that one attack is shown for, in place of all numbers."""
 _BY_TERMS = ("known_terms", "likely_terms")
-_COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
-_SUREST = (
-    "Surest 1 %: of the one in a hundred whom the attacker is surest of, the share that it found; averages hide these "
-    "people. Certain: how many it found among its most confident guesses, taken as long as 95 % of them are right."
-)
+_COLUMNS = ("attacker", "after", "95 % interval", "by chance", "before", "sought", "knows")
+_BY_NAME = "whoever knows a few search terms of a person can find the person's rows"
+_BY_TIME = "whoever knows when a person searched can find the person's rows"
+_BY_PLANTING = "whoever plants queries beforehand learns whether a person asked them"
+_MEANINGS = {
+    **dict.fromkeys((*_BY_TERMS, "counted_terms"), _BY_NAME),
+    **dict.fromkeys(("clock", "clock_equals"), _BY_TIME),
+    **dict.fromkeys(("sybil", "sybil_early"), _BY_PLANTING),
+    "rare_pair": "two or three terms together single a person out",
+    "vanity": "whoever looks for a name and a town finds the person who asked for both",
+    "token_inversion": "hashed terms can be read",
+    "membership": "whoever knows the history of a person can tell that the person is in the log",
+    "added_rows": "made-up rows can be told from real ones",
+    "shared_term": "what a whole group shares is learned of each of its members",
+    "repeats": "a query that one person repeats stands out",
+    "fragments": "texts that one person alone asked stand in it, and may tell whose they are",
+    "named_fragments": "names stand in texts that one person alone asked",
+    "stitch": "rows of one person can be linked with each other",
+    "site_owner": "the owner of a clicked page can find its visitors",
+    "neighbour": "whoever knows the rest of the log can tell whether a person is in it",
+    "shared_weight": "terms of one weight can be taken for those of one person",
+    "known_profile": "whoever knows some terms of a person learns another one",
+    "later_log": "whoever has later searches of the same people finds them again",
+    "sensitive": "sensitive interests of one person can be guessed",
+}
+_GIVEN_BACK = "rows can be given back to those who asked them"
+
+
+def meaning(found: Exposure) -> str:
+    """Return in plain words what it means that an attacker succeeds.
+
+    >>> meaning(Exposure(attacker="rebuild_1", knows="", n_targets=9, n_found=1, n_by_chance=0))
+    'rows can be given back to those who asked them'
+    """
+    if _is_rebuilder(found.attacker):
+        return _GIVEN_BACK
+    return _MEANINGS.get(found.attacker, f"the attacker \u201c{lowered(attacker(found))}\u201d succeeds")
 
 
 def _is_rebuilder(name: str) -> bool:
@@ -32,7 +64,7 @@ def share(found: Exposure) -> str:
     return percent(found.share) if found.n_targets else "none sought"
 
 
-def _interval(found: Exposure | Surest) -> str:
+def interval(found: Exposure | Surest) -> str:
     return " to ".join(map(percent, found.interval))
 
 
@@ -43,8 +75,6 @@ def exposure_section(report: Report) -> list[Block]:
     blocks: list[Block] = [Paragraph(_reading(report.attacks))]
     if attempts:
         blocks += [_bars(attempts), _table("All attacks", _not_by_terms(attempts))]
-    if any(one.after.surest for one in attempts):
-        blocks.append(Paragraph(_SUREST, kind="note"))
     n_rebuilders = sum(_is_rebuilder(one.after.attacker) for one in attempts)
     if n_rebuilders > 1:
         # The best of several, chosen once all are known, looks better than any one of them is.
@@ -149,15 +179,12 @@ def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
     rows = []
     for one in attempts:
-        before, after, surest = one.before, one.after, one.after.surest
+        before, after = one.before, one.after
         was = "" if before is None else share(before)
         if before is not None and before.n_targets:
-            was += f" ({_interval(before)})"
+            was += f" ({interval(before)})"
         sought, chance = f"{after.n_targets:,} {after.what}", percent(after.chance_share)
-        sure = ("", "")
-        if surest is not None:
-            sure = (f"{percent(surest.share)} ({_interval(surest)})", f"{surest.n_certain:,}")
-        rows.append((attacker(after), after.knows, sought, was, share(after), _interval(after), chance, *sure))
+        rows.append((attacker(after), share(after), interval(after), chance, was, sought, after.knows))
     return Table(columns=_COLUMNS, rows=tuple(rows), caption=caption)
 
 
