@@ -15,7 +15,7 @@ from queryveil.cli import options
 from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
 from queryveil.html_tables import percent
-from queryveil.settings import parse_share, setting
+from queryveil.settings import parse_share, setting, values_of
 
 if TYPE_CHECKING:
     from queryveil.attacks import Attacks
