@@ -42,6 +42,9 @@ _BOTS = {"bot_threshold": _whole(1, or_none=True)}
 _UNIT = {"unit": _one_of("user", "query")}
 _TAXONOMY = {"taxonomy": _one_of("wordnet", "own")}
 _WINDOW: dict[str, _Fits] = {"window": lambda value: value is None or isinstance(value, str)}
+_STRETCHES: dict[str, _Fits] = dict.fromkeys(
+    ("within", "rows_within", "listed"), lambda value: value is None or isinstance(value, str)
+)
 _TARGETS = ("log_size", "users", "bid", "clicks", "impressions", "revenue", "random", "fis")
 _MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
@@ -105,6 +108,22 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "synthesized": _one_of(True),
         **_BOTS,
     },
+    "google_2024": {**dict.fromkeys(("n_users", "n_row_users"), _whole(2)), **_STRETCHES},
+    "ec_2026": {
+        **dict.fromkeys(("n_users", "cell_users"), _whole(2)),
+        **dict.fromkeys(("most_words", "session_rows", "session_minutes"), _whole(1)),
+        **_STRETCHES,
+    },
+    "brave_wdp": {
+        **dict.fromkeys(("most_characters", "most_logogram_characters", "many_words"), _whole(1)),
+        **dict.fromkeys(("longest_word", "longest_odd_word", "url_users"), _whole(1)),
+        **dict.fromkeys(("most_long_words", "most_digits"), _whole(0)),
+    },
+    "mozilla": {
+        "least_characters": _whole(1),
+        **dict.fromkeys(("name_score", "english"), _number(0, 1)),
+        **_yes_or_no("users"),
+    },
 }
 """The settings of each method, and whether a value is one that they can have."""
 _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
@@ -115,6 +134,11 @@ _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
     "partition": guarantees.TransactionAnonymity,
     "swap": guarantees.SwapAnonymity,
     "dp": guarantees.DifferentialPrivacy,
+    "google_2024": guarantees.AskedTexts,
+    "ec_2026": guarantees.AskedEntities,
+    "brave_wdp": guarantees.TextRule,
+    "mozilla": guarantees.TextRule,
+    "ddg_2026": None,
     "pseudonymise": None,
     "query_threshold": None,
     "token_hash": None,
@@ -122,7 +146,9 @@ _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
 _AMOUNTS = re.compile(
     # Removed.
     r"bad_rows_skipped|bot_(users|rows)|rows_without_(query|terms_before|terms_left)|rows_of_(identifiers|rare_queries|"
-    r"rare_clusters)|rows_(unclassified|repeated|suppressed|still_waiting)|users_(left_empty|without_terms)|distinct_queries|"
+    r"rare_clusters|long_texts|short_texts|rare_words|small_cells|earlier_times|many_words|long_words|long_numbers|"
+    r"contacts|digits|other_languages|names)|page_addresses_of_few_users|rows_(unclassified|repeated|suppressed|still_waiting)|"
+    r"users_(left_empty|without_terms)|distinct_queries|"
     r"identifiers(_(of|by)_[a-z0-9_,' -]{1,60})?|terms(_dropped|_written_in_two_ways)?|term_occurrences(_dropped|"
     r"_outside_the_taxonomy)?|stop_word_occurrences|words_outside_the_taxonomy|duplicate_items|items_suppressed|"
     r"transactions_(without_items|of_too_few_people)|"
@@ -240,7 +266,11 @@ def _amounts(manifest: Manifest) -> Iterator[str]:
 def _rows(manifest: Manifest) -> Iterator[str]:
     """Rows that were released, removed and made up account for each other."""
     counts = manifest.counts
-    if manifest.promise.window is None and counts.n_users_after > counts.n_users_before:
+    if (
+        manifest.promise.window is None
+        and not manifest.promise.changes_ids
+        and counts.n_users_after > counts.n_users_before
+    ):
         yield f"{MANIFEST} counts more users than there were before"
     if manifest.data is None or manifest.data.kind != "log":
         return

@@ -17,12 +17,13 @@ from queryveil.checks.plink import odd_weights
 from queryveil.checks.texts import faults_of_texts
 from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
 from queryveil.checks.verdict import BESIDE, count
-from queryveil.data import KINDS, ROLES, Format, Groups, QueryLog, Transactions, count_kinds
+from queryveil.data import KINDS, ROLES, Format, Groups, QueryLog, Tallies, Transactions, count_kinds
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise, parse_window
 from queryveil.release import EVENTS, MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
+from queryveil.release.manifest import n_rows_left
 
-REPORTS = ("report.html", "report.md", "report.json")
+REPORTS = ("report.html", "report.md", "report.json", "report.pdf")
 """What `report` writes into a release folder."""
 _MAY_LIE_THERE = (*REPORTS, SIGNATURE)
 _N_NAMED, _SIGNATURE_BYTES = 10, 64
@@ -30,6 +31,8 @@ _FIXED = (Format.AOL, Format.EXCITE, Format.UBI)
 """Formats that have all their columns always, empty where the release has none."""
 _KEYED, _HASHES = "^[0-9a-f]{32}$", "^[0-9a-f]{16}( [0-9a-f]{16})*$"
 _COLUMNS = {"transactions": {"id", "items"}, "queries": {"query", "count"}, "clicks": {"query", "url", "count"}}
+_MORE_CLICKS = {"device", "country", "views", "rank"}
+"""What exact counts of clicks may have beside these."""
 _RENAMED = re.compile(r"(_in_file|_in_log)+$")
 _METHODS: dict[str, tuple[str, ...]] = {
     "km": ("k", "m", "window"),
@@ -38,6 +41,10 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "kdelta": ("k", "delta", "same_texts", "max_distance"),
     "plink": ("p", "strict"),
     "swap": ("k", "l"),
+    "google_2024": ("n_users", "n_row_users", "within", "rows_within"),
+    "ec_2026": ("n_users", "cell_users", "within", "listed"),
+    "brave_wdp": ("most_characters", "most_digits", "longest_word"),
+    "mozilla": ("least_characters",),
 }
 """The settings that the promise of a method repeats."""
 
@@ -117,6 +124,8 @@ def _columns(release: Release, file: DataFile) -> Iterator[str]:
     for name, shape in release.contents.shapes.items():
         kind = "clicks" if name == clicks else file.kind
         expected = _COLUMNS.get(kind, set(shape.columns)) if shape.columns else set()
+        if kind == "clicks" and not release.promise.is_noisy and shape.columns:
+            expected = expected | (_MORE_CLICKS & set(shape.columns))
         yield from _compared(name, Counter(shape.columns), Counter(expected))
 
 
@@ -265,6 +274,11 @@ def _counts(release: Release, _: DataFile) -> Iterator[str]:
         yield from other_sizes(manifest, group=data.n_groups, member=data.n_members)
         yield from _other_measure(manifest, "groups", data.n_groups)
         yield from _other_measure(manifest, "average_group_size", data.n_members / max(1, data.n_groups))
+    elif isinstance(data, Tallies):
+        yield from other_sizes(manifest, query=data.n_queries, user=0)
+        n_counted, n_said = int(data.frame["count"].sum()), n_rows_left(manifest)
+        if n_counted != n_said:
+            yield f"{MANIFEST} leaves {n_said:,} rows to be counted, and the counts make {n_counted:,}"
     elif isinstance(data, Transactions):
         # Of queries a person can have several, and the files do not tell whose they are.
         n, n_said = data.n_transactions, manifest.counts.n_users_after
@@ -327,7 +341,7 @@ def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
         suspects = texts != lowered.str.strip_chars(" ")
         by_terms = [" ".join(terms_of(text)) if odd else text for text, odd in zip(texts, suspects, strict=True)]
         return suspects & (texts != pl.Series(by_terms, dtype=pl.String))
-    if method in ("kdelta", "query_threshold", "plink"):
+    if method in ("kdelta", "query_threshold", "plink", "ec_2026", "ddg_2026", "brave_wdp", "mozilla"):
         blanks = texts.str.replace_all(r"[\s\x00\x1c-\x1f]+", " ").str.strip_chars(" ")
         return (blanks != lowered_all(blanks)) & (blanks != folded_all(blanks))
     return nothing

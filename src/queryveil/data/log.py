@@ -1,4 +1,4 @@
-"""A query log as columns, whatever file or frame it came from, and noisy counts of queries (released by dp)."""
+"""A query log as columns, whatever file or frame it came from, and counts of queries (dp, google-2024)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -222,14 +222,22 @@ TALLIES_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "count": pl.I
 """The columns of counted queries and their types."""
 CLICKS_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "url": pl.String(), "count": pl.Int64()}
 """The columns of counted clicks and their types."""
+MORE_CLICKS_SCHEMA: Mapping[str, pl.DataType] = {
+    "device": pl.String(),
+    "country": pl.String(),
+    "views": pl.Int64(),
+    "rank": pl.Float64(),
+}
+"""Columns that counted clicks may have, too: where they were made, how often the page was shown, its mean rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Tallies(Framed):
-    """Noisy counts of the users per query; immutable.
+    """Counts of queries, noisy or exact; immutable.
 
-    - `frame`: the columns `query` (unique) and `count`.
-    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released.
+    - `frame`: the columns `query` (unique) and `count`: of the users who asked it, with noise, or of its searches.
+    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released; where they are exact, also
+      `device`, `country` (a row each then), `views` and the mean `rank`, as far as the log has them.
     - `layout`: the layout of the log that was counted.
 
     >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
@@ -247,7 +255,9 @@ class Tallies(Framed):
     def __post_init__(self) -> None:
         _check_tallied(self.frame, TALLIES_SCHEMA, keys=["query"], what="queries")
         if self.clicks is not None:
-            _check_tallied(self.clicks, CLICKS_SCHEMA, keys=["query", "url"], what="clicks")
+            more = {name: kind for name, kind in MORE_CLICKS_SCHEMA.items() if name in self.clicks.columns}
+            keys = [*("query", "url"), *(name for name in ("device", "country") if name in more)]
+            _check_tallied(self.clicks, {**CLICKS_SCHEMA, **more}, keys=keys, what="clicks")
 
     @property
     def n_queries(self) -> int:
@@ -263,7 +273,8 @@ class Tallies(Framed):
 def _check_tallied(frame: pl.DataFrame, schema: Mapping[str, pl.DataType], *, keys: list[str], what: str) -> None:
     if frame.schema != pl.Schema(schema):
         raise BadInput(f"tallied {what} have the columns {', '.join(schema)}")
-    if frame.null_count().sum_horizontal().sum():
+    # Of a page that was clicked no rank need be known.
+    if frame.drop("rank", strict=False).null_count().sum_horizontal().sum():
         raise BadInput(f"tallied {what} have values that are missing")
     if frame.select(keys).is_duplicated().any():
         raise BadInput(f"tallied {what} name one of them twice")

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from queryveil.data import Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Int8s, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
@@ -23,6 +23,7 @@ from queryveil.release import (
     pseudonyms_of_window_ids,
     window_numbers,
 )
+from queryveil.text.classifier import Classifier
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, tokenize
@@ -221,6 +222,11 @@ class Pair:
         return self.tokens[0].queries
 
     @cached_property
+    def categories(self) -> Int8s:
+        """The category of each of these queries, as its place in `CATEGORIES`; -1 for none."""
+        return Classifier().classify(self.queries).category
+
+    @cached_property
     def before(self) -> Histories:
         """The terms of each user of the original."""
         return collect(self.tokens[0], self.user, n_users=self.n_users)
@@ -300,8 +306,14 @@ class Pair:
         return identify(self)
 
     def pseudonyms(self, names: pl.Series, *, key: bytes) -> pl.Series:
-        """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
+        """Return the candidates under the pseudonyms of their users, where a user has several ids."""
         window, parameters, log = self.release.promise.window, self.release.manifest.parameters, self.log.frame
+        if self.release.promise.changes_ids:
+            # A user has at most as many mini-sessions as rows.
+            each = pl.DataFrame({"user": names.gather(self.user)}).with_columns(
+                window=pl.int_range(pl.len()).over("user")
+            )
+            return pseudonyms_of_window_ids(self.candidates, people=each, windows=(), key=key)
         if window is None:
             return self.candidates
         times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))

@@ -22,6 +22,8 @@ from queryveil.guarantees import parse_window
 
 EVENTS = "events"
 """What to keep so that the events of released rows leave."""
+IDS_KEPT = "user ids are the original ones: whoever knows an id knows the person's rows"
+"""The warning of a release with kept ids."""
 _MIN_KEY_BYTES = 16
 _ID_LENGTH = 32
 
@@ -174,7 +176,7 @@ class ColumnPolicy:
         """Return what the promise does not cover; `n_alone` is the number of users with a unique set of times."""
         found = []
         if self.ids is Ids.KEEP:
-            found.append("user ids are the original ones: whoever knows an id knows the person's rows")
+            found.append(IDS_KEPT)
         if self.ids is Ids.KEYED:
             found.append("user ids are the same in every release under this key: releases can be joined by them")
         if self.time is TimeDetail.KEEP and "time" in columns:
@@ -234,15 +236,17 @@ class ColumnPolicy:
         # `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller has
         # made the user column distinct for each owner.
         out = self.released_columns(frame, protected=protected)
-        if self.ids is Ids.FRESH:
-            present, place = np.unique(owners, return_inverse=True)
-            users = pl.Series("user", (rng.permutation(len(present)) + 1)[place]).cast(pl.String)
-        else:
-            users = self.released_ids(frame["user"])
+        users = fresh_ids(owners, rng=rng) if self.ids is Ids.FRESH else self.released_ids(frame["user"])
         # Owners are shuffled, and the rows of each, which stay together.
         n_owners = int(owners.max(initial=-1)) + 1
         order = pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
         return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
+
+
+def fresh_ids(owners: Int32s, *, rng: np.random.Generator) -> pl.Series:
+    """Return shuffled numbers for users, the same in each row of a user."""
+    present, place = np.unique(owners, return_inverse=True)
+    return pl.Series("user", (rng.permutation(len(present)) + 1)[place]).cast(pl.String)
 
 
 def window_numbers(times: pl.Series, *, window: str) -> pl.Series:

@@ -155,6 +155,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return has_rows or any(each.what == "clicks" for each in self.noise)
 
 
+def n_rows_left(manifest: Manifest) -> int:
+    """Return how many rows of the log were left after all that was removed: what exact counts add up to."""
+    removed = (n for name, n in manifest.removed.items() if "rows" in name and name != "bad_rows_skipped")
+    return manifest.counts.n_rows_before - sum(removed)
+
+
 def sum_of_parts(parts: Sequence[Part]) -> str:
     """Return the checksum of data in parts."""
     return hashlib.sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
@@ -228,13 +234,19 @@ def sizes(manifest: Manifest, *, kind: str | None = None, n_clicks: int | None =
         return (queries,) if n_clicks is None else (queries, clicks)
     users = Size(label="users", n=counts.n_users_after, whole=counts.n_users_before)
     kind = kind or (manifest.data.kind if manifest.data else manifest.promise.released)
+    if kind == "queries":
+        searches = Size(label="rows", n=n_rows_left(manifest), whole=counts.n_rows_before)
+        queries = Size(label="queries", n=n_rows, note="each with the number of its rows")
+        clicks = Size(label="clicks", n=n_clicks or 0, note="each a query and a page with the number of clicks")
+        return (searches, queries) if n_clicks is None else (searches, queries, clicks)
     if kind == "groups":
         return Size(label="groups", n=n_rows, note="one profile each"), users
     if kind == "transactions":
         note = f"from {counts.n_rows_before:,} rows of {counts.n_users_before:,} users"
         return (Size(label="transactions", n=n_rows, note=note),)
-    if manifest.promise.window:
-        note = f"one per user and window; {counts.n_users_before:,} users before"
+    if manifest.promise.window or manifest.promise.changes_ids:
+        each = "user and window" if manifest.promise.window else "mini-session or row"
+        note = f"one per {each}; {counts.n_users_before:,} users before"
         users = Size(label="user ids", n=counts.n_users_after, note=note)
     n_added = manifest.changed.get("rows_added", 0)
     return Size(label="rows", n=n_rows - n_added, whole=counts.n_rows_before, n_made_up=n_added), users

@@ -4,12 +4,13 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
+import numpy as np
 
 from queryveil import formats
 from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
@@ -17,7 +18,7 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError,
 from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whole
 from queryveil.guarantees import Guarantee, parse_window
 from queryveil.html_tables import Cell, facts
-from queryveil.release.columns import EVENTS, TimeDetail
+from queryveil.release.columns import EVENTS, IDS_KEPT, Ids, TimeDetail, fresh_ids
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
 from queryveil.release.manifest import (
     FORMAT_VERSION,
@@ -99,6 +100,24 @@ class Release:
             *(("warning", warning) for warning in manifest.warnings),
         ]
         return facts(rows, caption="Release")
+
+    def with_fresh_ids(self, rng: np.random.Generator) -> Self:
+        """Return the release under user ids that mean nothing outside of it; nothing else changes.
+
+        A release whose ids were kept can be attacked by somebody who is told who is who, and leave without.
+        """
+        manifest = self.manifest
+        if manifest.columns.ids is not Ids.KEEP or not isinstance(self.data, QueryLog):
+            return self
+        frame = self.data.frame
+        owners = frame["user"].rank("dense").to_numpy().astype(np.int32)
+        columns = msgspec.structs.replace(manifest.columns, ids=Ids.FRESH)
+        warnings = tuple(warning for warning in manifest.warnings if warning != IDS_KEPT)
+        return replace(
+            self,
+            data=self.data.with_frame(frame.with_columns(fresh_ids(owners, rng=rng))),
+            manifest=msgspec.structs.replace(manifest, columns=columns, warnings=warnings),
+        )
 
     @property
     def as_written(self) -> Manifest:
