@@ -26,7 +26,7 @@ from queryveil.methods.practice.texts import (
     released,
 )
 from queryveil.methods.settings import BraveWdpSettings, Ddg2026Settings, MozillaSettings
-from queryveil.release import ColumnPolicy, Release
+from queryveil.release import ColumnPolicy, Release, rows_for
 from queryveil.rng import check_seed
 from queryveil.settings import check_settings
 from queryveil.text.identifiers import Found, IdentifierKind
@@ -76,7 +76,8 @@ class Ddg2026(Ddg2026Settings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text holds no personal data that the rules recognise."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="ddg-2026")
         asked = Asked.of(log)
         progress.step("looking for personal data")
@@ -97,7 +98,7 @@ class Ddg2026(Ddg2026Settings):
         stays, removed = reasons_of(asked, reasons)
         reason = self.promise.reason
         warning = f"promises nothing: {reason}; it is there to compare with, not to be handed out"
-        return released(self, log, asked, log.frame, stays=stays, removed=removed, warnings=[warning])
+        return released(self, log, asked, log.frame, whole=whole, stays=stays, removed=removed, warnings=[warning])
 
     def _unknown(self, log: QueryLog, asked: Asked, names: Mapping[int, list[str]]) -> Bools:
         """Return which texts hold a name that too few users asked."""
@@ -161,7 +162,8 @@ class BraveWdp(BraveWdpSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules, each with an id of its own."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="brave-wdp")
         progress.step("reading texts")
         asked = Asked.of(log)
@@ -174,7 +176,7 @@ class BraveWdp(BraveWdpSettings):
             )
             removed["page_addresses_of_few_users"] = int((few.to_numpy() & stays).sum())
             frame = frame.with_columns(url=pl.when(~few).then("url"))
-        return released(self, log, asked, frame, stays=stays, removed=removed, alone=one_by_one(asked))
+        return released(self, log, asked, frame, whole=whole, stays=stays, removed=removed, alone=one_by_one(asked))
 
     def reasons(self, texts: pl.Series) -> dict[str, Bools]:
         """Return which texts break which rule.
@@ -279,7 +281,8 @@ class Mozilla(MozillaSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="mozilla")
         progress.step("reading texts")
         asked = Asked.of(log)
@@ -300,7 +303,7 @@ class Mozilla(MozillaSettings):
             },
         )
         alone = None if self.users else one_by_one(asked)
-        return released(self, log, asked, log.frame, stays=stays, removed=removed, alone=alone)
+        return released(self, log, asked, log.frame, whole=whole, stays=stays, removed=removed, alone=alone)
 
 
 def _has_name(found: list[Found]) -> bool:
