@@ -62,7 +62,7 @@ class Search:
         n_all = self.inputs.log.n_users
         runs: Sequence[Run] = self.wanted.run
         if not runs:
-            runs = by_turns(ladders(self.wanted.purpose, columns=self.inputs.log.columns))
+            runs = by_turns(ladders(self.wanted.purpose, columns=self.inputs.log.with_clicks_as_rows().columns))
             sizes = [n for n in (round(share * n_all) for share in _SHARES) if n >= _LEAST_USERS]
             for i, n_users in enumerate(sizes):
                 runs = self._on_sample(runs, n_users, part=_FOR_SAMPLES * (i + 1) / len(sizes))
