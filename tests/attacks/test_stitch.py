@@ -48,7 +48,7 @@ def test_ids_that_are_gone_leave_rows_that_can_be_linked() -> None:
 def test_ids_are_not_looked_at() -> None:
     log = log_of({f"u{i}": [f"w{i % 5} tea", f"w{i % 3} cup"] for i in range(40)})
     other = QueryLog(frame=log.frame.with_columns(user=log.frame["user"].reverse()))
-    one, two = (_Looks(each).pairs(np.arange(20), np.arange(190)) for each in (log, other))
+    one, two = (_Looks(each, unit=np.arange(each.n_rows)).pairs(np.arange(20), np.arange(190)) for each in (log, other))
     assert np.array_equal(one, two)
 
 

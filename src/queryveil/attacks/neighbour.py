@@ -1,5 +1,6 @@
 """Attack by running the method with and without people: is a person among those whom a release was made from?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from queryveil.rng import generator
 from queryveil.settings import setting
 from queryveil.text.tokens import normal_form
 
+_CELL = ("query", "url", "device", "country")
+"""What counted clicks are counted by."""
 N_TARGETS = 400
 """People for +-5 points at 95 % confidence."""
 
@@ -53,13 +56,9 @@ class Neighbour(Seeker):
         n_people = min(self.n_targets, pair.n_users // 5)
         targets = rng.permutation(pair.n_users)[:n_people]
         n_out = n_people // 2
-        # The distinct terms and whole queries of the people, and the place of each among them.
         place = np.full(pair.n_users, -1, np.int64)
         place[targets] = np.arange(n_people)
-        rows = (
-            pair.log.frame.select("query").with_columns(place=pl.Series(place[pair.user])).filter(pl.col("place") >= 0)
-        )
-        things = _as_things(rows, "place").unique(maintain_order=True)
+        things = _things_of(pair, place)
         logs = (pair.log.frame.filter(~np.isin(pair.user, people)) for people in (targets, targets[:n_out]))
         remade = (auxiliary.remake(pair.log.with_frame(frame)) for frame in logs)
         seen = [_seen(release, things) for release in (pair.release, *remade)]
@@ -86,6 +85,27 @@ def is_in(
     return np.where(np.abs(score) < 1e-12, rng.random(n_people) < 0.5, score > 0)
 
 
+def _things_of(pair: Pair, place: Int64s) -> pl.DataFrame:
+    """Return the distinct terms, whole queries and counted clicks of people, each with the `place` of who asked it."""
+    log = pair.log.with_frame(pair.log.frame.with_columns(place=pl.Series(place[pair.user])))
+    rows = log.frame.select("query", "place").filter(pl.col("place") >= 0)
+    things = [_as_things(rows, "place")]
+    cells = pair.release.data.clicks if isinstance(pair.release.data, Tallies) else None
+    clicks = log.with_clicks_as_rows().frame
+    if cells is not None and "url" in clicks.columns:
+        # What is not told of a click has a name of its own where it is counted, and is not looked up.
+        made = clicks.filter((pl.col("place") >= 0) & pl.col("url").is_not_null())
+        made = made.with_columns(query=normal_form(made["query"]))
+        things.append(made.select("place", thing=_click([name for name in _CELL if name in cells.columns], made)))
+    return pl.concat(things).drop_nulls().unique(maintain_order=True)
+
+
+def _click(told: Sequence[str], frame: pl.DataFrame) -> pl.Expr:
+    """Return a click as a thing, by the columns that a release tells of it; null where the log lacks one of them."""
+    parts = [pl.col(name) if name in frame.columns else pl.lit(None, pl.String) for name in told]
+    return pl.concat_str([pl.lit("\0\0"), *parts], separator="\0").alias("thing")
+
+
 def _as_things(rows: pl.DataFrame, *others: str) -> pl.DataFrame:
     """Return each row's terms and whole query; a query is told from a term by a mark that no text has."""
     text = normal_form(rows["query"])
@@ -103,6 +123,10 @@ def _seen(release: Release, things: pl.DataFrame) -> Floats:
     else:
         lists = pl.col("items") if "items" in data.frame.columns else pl.col("terms")
         rows = data.frame.select(query=lists.list.join(" "), n=pl.lit(1.0))
-    counted = _as_things(rows, "n").group_by("thing").agg(pl.col("n").sum())
+    seen = [_as_things(rows, "n")]
+    if isinstance(data, Tallies) and data.clicks is not None:
+        told = [name for name in _CELL if name in data.clicks.columns]
+        seen.append(data.clicks.select(n=pl.col("count").cast(pl.Float64), thing=_click(told, data.clicks)))
+    counted = pl.concat(seen).group_by("thing").agg(pl.col("n").sum())
     found = things.join(counted, on="thing", how="left", maintain_order="left")["n"].fill_null(0.0)
     return np.asarray(found.to_numpy(), np.float64)
