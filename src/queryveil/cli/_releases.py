@@ -78,6 +78,7 @@ _KEEPING_MORE = {
     "clump": "a smaller --k",
     "partition": "a smaller --k",
     "query_threshold": "a smaller --k",
+    "ec_2026": "a smaller --n-users or --cell-users",
 }
 """By method, what makes a release larger."""
 
@@ -93,7 +94,9 @@ def _tell_little(manifest: Manifest) -> None:
         echo("nothing was released: no row is left; weaker settings or more users would help", err=True)
     elif n_left < _LITTLE * n_all and manifest.method in _KEEPING_MORE:
         settings = ", ".join(
-            f"{name}={manifest.parameters[name]}" for name in ("k", "m") if name in manifest.parameters
+            f"{name}={manifest.parameters[name]}"
+            for name in ("k", "m", "n_users", "cell_users")
+            if name in manifest.parameters
         )
         whose = "" if is_of_users else f" of {counts.n_users_before:,} users"
         echo(
