@@ -42,6 +42,11 @@ class ComparisonInput:
     seed: int | None = None
 
     @cached_property
+    def reference(self) -> measuring.Reference:
+        """What measures need of the log alone."""
+        return measuring.Reference(log=self.log, public=self.public, seed=self.seed or 0)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
         frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
@@ -164,7 +169,7 @@ def _judge(run: Run, inputs: ComparisonInput, found: dict[str, Any], seconds: di
         found["attacks"] = _attack(pair, inputs, remake=method.anonymize, key=key, membership=membership)
     with _timed("measure", seconds):
         progress.step("measuring")
-        measures = measuring.run(pair, values=inputs.values, membership=membership)
+        measures = measuring.run(pair, values=inputs.values, membership=membership, reference=inputs.reference)
         # What is no number has no place in a picture, nor in JSON.
         found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
 
