@@ -53,8 +53,8 @@ def test_what_cannot_be_measured_is_said_and_no_size_is_asked_for() -> None:
         "spelling is left out: nobody in the log corrects a letter of a query",
         "related queries are left out: no query of three users has another beside it twice",
         "trends are left out: the log has no times, or times of one day only",
-        "ranking and completions are judged on queries and clicks that are in the log itself, the log by its own too; to "
-        "judge them on other people's, add --public LOG",
+        "ranking and completions are judged on queries and clicks that are in the log itself, the log by its own too; "
+        "to judge them on other people's, add --public LOG",
         "advertising is left out: it needs a table of what terms are worth: add --values FILE",
         "top URLs are left out: the log has no URLs",
     )

@@ -164,6 +164,9 @@ def run(
     if reference is not None and reference.log is not pair.original:
         raise BadInput("the reference must hold the log that is beside the release")
     reference = reference or reference_of(pair)
+    if reference is not None:
+        # The terms of the original are taken out once for both.
+        reference.__dict__.setdefault("pair", pair.baseline)
     found = Measures() if pair.mismatch is None else note(pair.mismatch)
     if is_counted(pair):
         if reference is None:
@@ -174,7 +177,7 @@ def run(
             raise BadInput("a released log is measured by the log that it was made from; give that")
         return found + _measure_log(pair, reference, values=values)
     if isinstance(release.data, Transactions):
-        return found + _measure_transactions(pair, values=values)
+        return found + _measure_transactions(pair, values=values, seed=_seed(reference))
     progress.step("measuring what is kept")
     found += kept.kept_of_groups(pair) + count_queries(pair, asked=None, seed=_seed(reference))
     if values is not None:
@@ -235,7 +238,9 @@ _WITHOUT: dict[str, str] = {
 def _purposes(pair: Pair, reference: Reference) -> Measures:
     """Measure by what needs queries, clicks and times, and not who is who."""
     if pair.log.terms_are_items:
-        return note("coverage, ranking, completions, spelling, related queries and trends are left out: items are none")
+        return note(
+            "coverage, ranking, completions, spelling, related queries and trends are left out: items are no queries"
+        )
     view = View.of(pair)
     progress.step("measuring coverage")
     found = coverage(reference.view, after=view)
@@ -256,11 +261,11 @@ def _loss(release: Release) -> Measures:
     return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GENERALISATION),))
 
 
-def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
+def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None, seed: int) -> Measures:
     progress.step("measuring what is kept")
     terms = kept.count_items(pair.bags, released=pair.release.transactions)
     found = kept.kept_of_transactions(pair, terms=terms) + words_as_typed(terms)
-    found += count_queries(pair, asked=None, seed=0)
+    found += count_queries(pair, asked=None, seed=seed)
     found += kept.advertising(terms, values=values)
     if pair.known_taxonomy is None:
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")

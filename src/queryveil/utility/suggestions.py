@@ -182,9 +182,8 @@ def related(view: View, *, is_common: Bools) -> pl.DataFrame:
         asked = rows.unique()
         keys = [name for name in asked.columns if name != "query"]
         asked = asked.filter(pl.col("query").len().over(keys).is_between(2, MOST_QUERIES))
-        followed = asked.filter(pl.col("query").len().over("query") >= LEAST_FOLLOWERS)
-        first = followed.filter(pl.col("query").is_in(numbers))
-        pairs = first.join(followed.rename({"query": "next"}), on=keys).select("user", "query", "next").unique()
+        first = asked.filter(pl.col("query").is_in(numbers))
+        pairs = first.join(asked.rename({"query": "next"}), on=keys).select("user", "query", "next").unique()
         parts.append(pairs.group_by("query", "next").agg(n=pl.len().cast(pl.Int64)))
     if view.clicked is not None:
         clicked = view.clicked
