@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,8 @@ from tests.support.examples import examples
 from tests.support.plain_utility import plain_count
 from tests.support.releases import released, released_tallies
 
-from queryveil.data import QueryLog, Transactions
+from queryveil.data import Groups, QueryLog, Transactions
+from queryveil.data.profiles import GROUPS_SCHEMA
 from queryveil.errors import QueryveilError
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Swap
 from queryveil.pairing import Pair, pseudonymised
@@ -91,7 +93,13 @@ def test_an_answer_is_spread_over_the_words_below_what_was_generalised() -> None
     for words, answer in zip(asked.asked.to_lists(), asked.answers, strict=True):
         estimate = plain_count(bags, words=[asked.words[word] for word in words], part=part)
         errors.append(abs(estimate - answer) / max(1.0, answer))
-    score = asked.measure(pair.after, vocabulary=pair.vocabulary, ancestors=pair.ancestors, people=np.ones(len(bags)))
+    score = asked.measure(
+        pair.after,
+        vocabulary=pair.vocabulary,
+        ancestors=pair.ancestors,
+        people=np.ones(len(bags)),
+        chance=np.ones(len(pair.after.terms)),
+    )
     assert score.value == pytest.approx(np.mean(errors))
     assert score.value > 0
     assert value(measure(log, release, taxonomy=tree), "count_query_error") > 0
@@ -142,6 +150,24 @@ def test_transactions_groups_and_counts_answer_count_queries_too() -> None:
     baskets = Transactions.from_frame({"items": [["apple", "beef"], ["apple", "beef"]]})
     same = Clump(k=2, taxonomy=food(), seed=1).anonymize(baskets)
     assert value(measure(baskets, same, taxonomy=food()), "count_query_error") == 0
+
+
+@pytest.mark.parametrize(("holders", "both"), [(None, 4 * 0.75 * 0.75), ([2, 4], 2.0)])
+def test_a_group_has_a_term_as_often_as_its_size_or_its_holders_say(holders: list[int] | None, both: float) -> None:
+    log = log_of({"u1": ["kitten riding"], "u2": ["kitten riding"], "u3": ["riding"], "u4": ["riding"]})
+    row = (1, 4, 6, ["kitten", "riding"], [1.0, 1.0], holders)
+    data = Groups(frame=pl.DataFrame([row], schema=GROUPS_SCHEMA, orient="row"))
+    manifest = Plink(p=1.0, seed=1).anonymize(log).manifest
+    kitten, riding = (3.0, 3.0) if holders is None else (2.0, 4.0)
+    estimates = {("kitten",): kitten, ("riding",): riding, ("kitten", "riding"): both}
+    asked = counted_by_user(Pair.pseudonymised(log), seed=0)
+    assert asked is not None
+    errors = []
+    for words, answer in zip(asked.asked.to_lists(), asked.answers, strict=True):
+        texts = tuple(sorted(asked.words[word] for word in words))
+        errors.append(abs(estimates[texts] - answer) / answer)
+    found = measure(log, Release(data=data, manifest=manifest))
+    assert value(found, "count_query_error") == pytest.approx(np.mean(errors))
 
 
 METHODS: dict[str, Callable[[], Km | Kdelta | Swap | Clump | Partition | Plink]] = {

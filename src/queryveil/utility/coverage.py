@@ -63,13 +63,14 @@ def expected_counts(
     items: Rows[np.int64],
     part: Floats,
     holders: Rows[np.int32],
-    times: Int32s,
+    chance: Floats,
     people: Floats,
 ) -> Floats:
     """Return how many people are expected to have all words of each query, by what is released.
 
     `items` are those that may stand for each word, `part` the chance that one of them does, `holders` the candidates
-    that have each item, `times` how often, and `people` for how many people each candidate stands.
+    that have each item, once for each time, `chance` that of one of their people to have it, and `people` for how many
+    each candidate stands.
     """
     found = np.zeros(len(asked.ptr) - 1)
     have, lack = np.empty(len(people)), np.empty(len(people))
@@ -81,7 +82,7 @@ def expected_counts(
             for j in range(items.ptr[word], items.ptr[word + 1]):
                 item = items.values[j]
                 for k in range(holders.ptr[item], holders.ptr[item + 1]):
-                    lack[holders.values[k]] *= (1.0 - part[j]) ** times[k]
+                    lack[holders.values[k]] *= 1.0 - part[j] * chance[k]
             have *= 1.0 - lack
         found[query] = have.sum()
     return found
@@ -124,19 +125,35 @@ class CountQueries:
         asked = Rows.from_entries(query[order], code[order].astype(np.int32), n_rows=N_COUNTED)
         holders = histories.user_terms.transpose(histories.n_terms)
         one = Rows(np.arange(len(number) + 1), number.astype(np.int64))
-        times, people = np.ones(len(holders.values), np.int32), np.ones(histories.n_users)
-        answers = expected_counts(asked, one, np.ones(len(number)), holders, times, people)
+        certain, people = np.ones(len(holders.values)), np.ones(histories.n_users)
+        answers = expected_counts(asked, one, np.ones(len(number)), holders, certain, people)
         least = max(1.0, _SANITY * histories.n_users)
         return cls(words=vocabulary.gather(number), asked=asked, answers=answers, least=least, unit=unit)
 
     def measure(
-        self, histories: Histories, *, vocabulary: pl.Series, ancestors: Ancestors | None, people: Floats
+        self,
+        histories: Histories,
+        *,
+        vocabulary: pl.Series,
+        ancestors: Ancestors | None,
+        people: Floats,
+        chance: Floats,
     ) -> Score:
-        """Return the mean relative error of the answers that a release gives."""
+        """Return the mean relative error of the answers that a release gives.
+
+        - `histories`, `vocabulary`: the items of each candidate of the release.
+        - `ancestors`: what may stand for a word, where items moved up in a taxonomy.
+        - `people`: for how many people each candidate stands.
+        - `chance`: of each entry of the histories, that of one of these people to have the item.
+        """
         items, part = _stand_ins(self.words, vocabulary=vocabulary, ancestors=ancestors)
-        entries = histories.user_terms.transpose(histories.n_terms)
-        times = histories.counts[np.argsort(histories.terms, kind="stable")].astype(np.int32)
-        found = expected_counts(self.asked, items, part, entries, times, people)
+        times = np.ones(len(histories.terms), np.int64) if ancestors is None else histories.counts.astype(np.int64)
+        entry = np.repeat(np.arange(len(histories.terms)), times)
+        by_item = entry[np.argsort(histories.terms[entry], kind="stable")]
+        holders = Rows.from_entries(
+            histories.terms[by_item].astype(np.int64), histories.entry_user[by_item], n_rows=histories.n_terms
+        )
+        found = expected_counts(self.asked, items, part, holders, chance[by_item], people)
         error = float((np.abs(found - self.answers) / np.maximum(self.answers, self.least)).mean())
         about = f"mean relative error of how many {self.unit} asked for a word, or for two of them; 0 is exact"
         return Score(name="count_query_error", value=error, better="less", about=about, group="counting")
@@ -185,18 +202,30 @@ def count_queries(pair: Pair, *, asked: CountQueries | None, seed: int) -> Measu
             ancestors = Ancestors.of(vocabulary, released=there, taxonomy=pair.known_taxonomy)
     if asked is None:
         return note("count queries are left out: the log has no words")
-    score = asked.measure(histories, vocabulary=vocabulary, ancestors=ancestors, people=_people(pair))
+    people, chance = np.ones(histories.n_users), np.ones(len(histories.terms))
+    if isinstance(pair.release.data, Groups):
+        people = pair.release.groups.frame["members"].cast(pl.Float64).to_numpy()
+        chance = _chance_of_members(pair.release.groups, vocabulary=vocabulary)
+    if isinstance(pair.release.data, Tallies):
+        people = pair.release.tallies.frame["count"].clip(lower_bound=0).cast(pl.Float64).to_numpy()
+    score = asked.measure(histories, vocabulary=vocabulary, ancestors=ancestors, people=people, chance=chance)
     return Measures(scores=(score,))
 
 
-def _people(pair: Pair) -> Floats:
-    """Return for how many people each candidate of a release stands."""
-    data = pair.release.data
-    if isinstance(data, Groups):
-        return data.frame["members"].cast(pl.Float64).to_numpy()
-    if isinstance(data, Tallies):
-        return data.frame["count"].clip(lower_bound=0).cast(pl.Float64).to_numpy()
-    return np.ones(pair.n_candidates)
+def _chance_of_members(groups: Groups, *, vocabulary: pl.Series) -> Floats:
+    """Return the chance that a member has each term of a group, in the order of the group and the number of the term.
+
+    Without the number of holders it is the same for all terms of a group, so that its size comes out.
+    """
+    numbers = vocabulary.to_frame("terms").with_columns(number=pl.int_range(pl.len()))
+    alike = pl.col("size") / (pl.col("members") * pl.col("terms").list.len())
+    known = pl.col("holders").is_not_null()
+    shares = pl.when(known).then(pl.col("holders").list.eval(pl.element().cast(pl.Float64)) / pl.col("members"))
+    frame = groups.frame.with_row_index("row").with_columns(
+        chance=shares.otherwise(alike.repeat_by(pl.col("terms").list.len()))
+    )
+    entries = frame.select("row", "terms", "chance").explode("terms", "chance", empty_as_null=False)
+    return entries.join(numbers, on="terms").sort("row", "number")["chance"].clip(upper_bound=1.0).to_numpy()
 
 
 def _bags(pair: Pair) -> tuple[Histories, Histories, pl.Series]:
