@@ -6,11 +6,12 @@ queries of everybody. What a history adds to knowing everybody alone is its gain
 the gain of the original's histories that released ones give.
 
 Each released id is a history of its own, and nothing is joined: with ids per window, a history is that of one window.
-Who is who is needed only to choose the query that a history is judged on. A query that is put aside is taken out of
-released histories too, where they hold it as typed.
+Who is who is needed only to choose the query that a history is judged on. Nobody can tell which released query it
+became, if any: of the released queries of its category each is as likely to be it as another, so that where a person
+asked n times for the category, a released history counts for (n - 1) / n of what it has of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -33,14 +34,15 @@ class Interests:
     """The queries that histories are judged on, and how much the original's histories say of them.
 
     - `users`: the number of each user who is judged.
-    - `query`, `category`: the number of the query put aside, and its category.
+    - `category`: that of the query put aside.
+    - `others`: the share of the user's queries of this category that are not the one put aside.
     - `shares`: the share of each category among the queries of everybody.
     - `with_log`: the mean gain of the original's histories, in bits.
     """
 
     users: Int64s
-    query: Int64s
     category: Int64s
+    others: Floats
     shares: Floats
     with_log: float
 
@@ -53,19 +55,18 @@ class Interests:
         counts = _counts(rows, n_owners=pair.n_users)
         last = _last(rows.filter(pl.col("query").len().over("user") > 1), seed=seed)
         last = last[np.sort(generator(seed).permutation(last.height)[:MOST_USERS])]
-        users, query, category = (last[name].cast(pl.Int64).to_numpy() for name in ("user", "query", "category"))
+        users, category = (last[name].cast(pl.Int64).to_numpy() for name in ("user", "category"))
         shares = counts.sum(axis=0) / counts.sum()
-        found = cls(users=users, query=query, category=category, shares=shares, with_log=0.0)
-        gain = found.gains(counts, history=users, category=category, held=np.ones(len(users)))
-        if not len(gain) or gain.mean() < _LEAST_GAIN:
-            return None
-        return cls(users=users, query=query, category=category, shares=shares, with_log=float(gain.mean()))
+        others = 1 - 1 / np.maximum(1, counts[users, category])
+        found = cls(users=users, category=category, others=others, shares=shares, with_log=0.0)
+        gain = found.gains(counts, history=users, judged=np.arange(len(users)))
+        return replace(found, with_log=float(gain.mean())) if len(gain) and gain.mean() >= _LEAST_GAIN else None
 
-    def gains(self, counts: Int64s | Floats, *, history: Int64s, category: Int64s, held: Floats) -> Floats:
-        """Return how many bits each history adds to the prediction of the category beside it, `held` taken out."""
-        alone = self.shares[category]
-        own = counts[history, category]
-        left = np.maximum(0.0, own - held)
+    def gains(self, counts: Int64s | Floats, *, history: Int64s, judged: Int64s) -> Floats:
+        """Return how many bits each history adds to the prediction of the query put aside of the judged user beside."""
+        category = self.category[judged]
+        alone, own = self.shares[category], counts[history, category]
+        left = own * self.others[judged]
         n = counts.sum(axis=1)[history] - own + left
         return np.asarray(np.log2((left + _EVERYBODY * alone) / (n + _EVERYBODY) / alone), np.float64)
 
@@ -79,12 +80,7 @@ class Interests:
         candidate, judged = people.row_of_entry, place[people.values]
         is_judged = judged >= 0
         candidate, judged = candidate[is_judged], judged[is_judged]
-        cells, n_queries = rows.select("user", "query").unique(), len(pair.queries)
-        held = np.isin(
-            candidate * n_queries + self.query[judged],
-            cells["user"].to_numpy().astype(np.int64) * n_queries + cells["query"].to_numpy(),
-        )
-        gain = self.gains(counts, history=candidate, category=self.category[judged], held=held.astype(np.float64))
+        gain = self.gains(counts, history=candidate, judged=judged)
         gain = self._by_user(gain, judged, 1.0 / people.lengths[candidate])
         notes = () if pair.identity.exact else (f"{ESTIMATED}: interests kept come out lower than they are",)
         return self._score(gain, notes=notes)
@@ -104,8 +100,7 @@ class Interests:
         has_group = row.is_not_null().to_numpy()
         history = row.drop_nulls().cast(pl.Int64).to_numpy()
         gain = np.zeros(len(self.users))
-        none = np.zeros(len(history))
-        gain[has_group] = self.gains(counts, history=history, category=self.category[has_group], held=none)
+        gain[has_group] = self.gains(counts, history=history, judged=np.flatnonzero(has_group))
         return self._score(gain)
 
     def _by_user(self, gain: Floats, judged: Int64s, weight: Floats) -> Floats:
