@@ -232,3 +232,24 @@ def plain_count(bags: Sequence[Mapping[str, int]], *, words: Sequence[str], part
     return sum(
         prod(1 - prod((1 - part(item, word)) ** n for item, n in bag.items()) for word in set(words)) for bag in bags
     )
+
+
+def plain_interests(
+    before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]], *, category: Mapping[str, str]
+) -> float | None:
+    """Return the share of the gain that released histories give; rows are users and queries in order of time."""
+    mine, theirs = ([(user, category[query]) for user, query in rows if query in category] for rows in (before, after))
+    everybody = Counter(kind for _, kind in mine)
+    gains: dict[str, list[float]] = {"mine": [], "theirs": []}
+    for user in sorted({user for user, _ in mine}):
+        own = [kind for who, kind in mine if who == user]
+        if len(own) < 2:
+            continue
+        kind, n = own[-1], own.count(own[-1])
+        for name, rows in (("mine", mine), ("theirs", theirs)):
+            history = Counter(other for who, other in rows if who == user)
+            left, share = history[kind] * (n - 1) / n, everybody[kind] / everybody.total()
+            whole = history.total() - history[kind] + left
+            gains[name].append(log2((left + 5 * share) / (whole + 5) / share) if history else 0.0)
+    whole = sum(gains["mine"]) / max(1, len(gains["mine"]))
+    return min(1.0, max(0.0, mean(gains["theirs"]) / whole)) if whole >= 0.01 else None

@@ -13,6 +13,7 @@ from tests.support.examples import examples
 from tests.support.plain_utility import (
     Row,
     plain_completions,
+    plain_interests,
     plain_one_edit,
     plain_ranking,
     plain_related,
@@ -202,6 +203,23 @@ def test_a_history_that_says_what_is_asked_next_is_worth_more_than_none() -> Non
     found = [value(measure(log, released(each)), "interests_kept") for each in (strangers, some, log_of({"u1": []}))]
     assert kept == 1
     assert found == [0, pytest.approx(2 / 8), 0]
+
+
+KINDS = {SPORT: "sport", ART: "art", "tennis titles": "sport", "guitar songs": "art"}
+ASKED = st.lists(st.tuples(st.sampled_from(["u1", "u2", "u3"]), st.sampled_from([*KINDS, ""])), max_size=20)
+
+
+@examples(60)
+@given(before=ASKED, after=ASKED)
+def test_interests_are_those_of_the_definition(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> None:
+    if {user for user, _ in after} - {user for user, _ in before}:
+        return
+    logs = [
+        timed_log([(user, query, float(hour)) for hour, (user, query) in enumerate(rows)]) for rows in (before, after)
+    ]
+    score = measure(logs[0], released(logs[1])).named("interests_kept") if after else None
+    expected = plain_interests(before, after, category=KINDS) if after else None
+    assert (score.value if score else None) == (expected if expected is None else pytest.approx(expected))
 
 
 def test_each_id_is_a_history_of_its_own() -> None:
