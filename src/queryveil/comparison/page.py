@@ -103,7 +103,6 @@ class _Shown:
             "runs": [
                 {
                     "name": row.name,
-                    "command": row.command,
                     "standing": row.judged.standing,
                     "kept": [_kept(utility_in(row.judged, one.name)) for one in self.measures],
                     "found": [_found(one, by=places[label(one)]) for one in row.judged.exposures if one.n_targets],
@@ -143,7 +142,7 @@ def _lead(comparison: Comparison) -> list[Html]:
     return [
         *parts,
         Html(f'<p class="lead" id="said">{escape(_unbroken(comparison.in_words()))}</p>'),
-        Html(f'<pre id="command" tabindex="0"{hidden}><code>{escape(text)}</code></pre>'),
+        Html(f'<pre id="command"{hidden}><code>{_typed(text)}</code></pre>'),
         Html(f'<div id="exceptions">{"".join(exceptions)}</div>'),
     ]
 
@@ -190,7 +189,7 @@ def _runs(shown: _Shown) -> Html:
         )
     )
     drawn = joined([Html(f"<table><thead><tr>{head}</tr></thead><tbody>"), *lines, Html("</tbody></table>")])
-    notes = [escape(_unbroken(f"{note}.")) for note in comparison.lasting_notes()]
+    notes = [escape(_unbroken(f"{note}.")) for note in comparison.notes(lasting=True)]
     return section("The runs", body=[drawn, *([bullets(notes)] if notes else [])], name="runs")
 
 
@@ -305,7 +304,7 @@ def _promises(comparison: Comparison) -> Html:
             Html(f"{i} {_breakable(row.name)}"),
             Html(
                 f"{escape('' if row.judged.promise is None else row.judged.promise.in_words())} "
-                f"<code>{escape(row.command)}</code>"
+                f"<code>{_typed(row.command)}</code>"
             ),
         )
         for i, row in enumerate(comparison.rows, start=1)
@@ -334,6 +333,11 @@ def _how(comparison: Comparison) -> Html:
 def _breakable(name: str) -> Html:
     """Return a name that may end a line after its signs, and nowhere else."""
     return Html(escape(name).replace("=", "=<wbr>").replace("_", "_<wbr>"))
+
+
+def _typed(command: str) -> Html:
+    """Return a command of which lines end between words only, and not within an option."""
+    return Html(" ".join(f"<span>{escape(word)}</span>" for word in command.split(" ") if word))
 
 
 def _unbroken(text: str) -> str:

@@ -51,7 +51,7 @@
       put(badge, best ? "best: " + best.name : "nothing under the limit");
     }
     one("#command").hidden = !best;
-    put(one("#command code"), best ? best.command : "");
+    one("#command code").innerHTML = best ? all("#promises code")[best.i].innerHTML : "";
     Object.keys(exceptions).forEach((name, i) => {
       const f = at && at.there.find(f => who(f).name === name);
       const where = !names.includes(name) ? " It stands for none of these readers."
