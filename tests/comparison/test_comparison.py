@@ -80,7 +80,7 @@ def test_what_promises_nothing_or_breaks_its_promise_or_failed_is_never_picked()
     for standing in standings:
         comparison = side_by_side(judged("one", known(0), kept=0.9, standing=standing))
         assert comparison.picked is None
-        assert comparison.in_words() == "No run keeps its promise and was attacked."
+        assert comparison.in_words() == "No run keeps its promise, was attacked and has a measure of log size kept."
 
 
 def test_a_broken_run_is_loud_and_not_on_the_frontier() -> None:

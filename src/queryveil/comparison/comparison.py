@@ -145,8 +145,9 @@ class Comparison:
 
     @property
     def nearest(self) -> Row | None:
-        """The run with the lowest risk of those whose promise holds, if any was attacked."""
-        attacked = [row for row in self.rows if row.judged.standing == "holds" and row.ruling.binding is not None]
+        """The run with the lowest risk of those whose promise holds, if any was attacked and measured."""
+        holding = [row for row in self.rows if row.judged.standing == "holds" and row.utility is not None]
+        attacked = [row for row in holding if row.ruling.binding is not None]
         return min(attacked, key=lambda row: (row.ruling.risk, -row.gain), default=None)
 
     @property
@@ -184,9 +185,7 @@ class Comparison:
                 f"nearest to the limit, with a risk of {percent(row.ruling.risk)}."
             )
         if near is None or near.ruling.binding is None:
-            return "No run keeps its promise and was attacked."
-        if near.qualifies:
-            return f"No run in which {rule} has a measure of {self.utility.replace('_', ' ')}."
+            return f"No run keeps its promise, was attacked and has a measure of {self.utility.replace('_', ' ')}."
         return (
             f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
             f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."

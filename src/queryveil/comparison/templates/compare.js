@@ -32,7 +32,7 @@
     });
     const best = least(rows.filter(row => row.met && row.kept), loss, risk);
     if (best) best.outcome = "best";
-    const near = least(rows.filter(row => row.standing === "holds" && row.on[0]), risk, loss), at = best || near;
+    const near = least(rows.filter(row => row.standing === "holds" && row.on[0] && row.kept), risk, loss), at = best || near;
 
     put(form.shown, percent(limit));
     form.limit.setAttribute("aria-valuetext", percent(limit));
@@ -42,10 +42,9 @@
     put(one("#said"), best
       ? `Best is ${best.name}: of the runs whose promise holds and in which ${rule}, it keeps most (${purpose.title} ` +
         `${best.kept.text}). ${says(best.on[0])}: of all, the nearest to the limit, with a risk of ${percent(best.risk)}.`
-      : !near ? "No run keeps its promise and was attacked."
-        : near.met ? `No run in which ${rule} has a measure of ${purpose.title}.`
-          : `There is no run whose promise holds and in which ${rule}. Nearest is ${near.name}, with a risk of ` +
-            `${percent(near.risk)}: ${says(near.on[0])}.`);
+      : !near ? `No run keeps its promise, was attacked and has a measure of ${purpose.title}.`
+        : `There is no run whose promise holds and in which ${rule}. Nearest is ${near.name}, with a risk of ` +
+          `${percent(near.risk)}: ${says(near.on[0])}.`);
     const badge = one("#badge"), command = one("#command");
     badge.className = `badge ${data.broken ? "bad" : best ? "good" : "open"}`;
     put(badge, data.broken || (best ? "best: " + best.name : "nothing under the limit"));
