@@ -69,8 +69,21 @@ def make_release(
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
     print_manifest(manifest, output, as_json=as_json)
-    if spark is not None and manifest.counts.n_rows_before and not manifest.counts.n_rows_after:
-        echo("nothing was released: no row is left; weaker settings or more users would help", err=True)
+    if spark is not None:
+        _tell_little(manifest)
+
+
+def _tell_little(manifest: Manifest) -> None:
+    """Say that nothing or hardly anything was released, by counts alone, since a cluster is not asked again."""
+    from queryveil.methods.remains import LITTLE
+
+    counts, noun = manifest.counts, "rows"
+    n, whole = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before
+    if manifest.parameters.get("unit") == "user" or manifest.promise.released == "groups":
+        n, whole, noun = counts.n_users_after, counts.n_users_before, "users"
+    if n < LITTLE * whole:
+        what = "little" if n else "nothing"
+        echo(f"{what} was released: {n:,} of {whole:,} {noun}; weaker settings or more users keep more", err=True)
 
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
