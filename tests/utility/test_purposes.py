@@ -27,8 +27,7 @@ from queryveil.errors import BadInput
 from queryveil.methods import Plink
 from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import Ids, TimeDetail
-from queryveil.synthesis import synthesize
-from queryveil.synthesis import term_values
+from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import log_of
 from queryveil.testing.strategies import clicked_logs
 from queryveil.text.tokens import join_terms
