@@ -198,7 +198,7 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def parse_share(text: str | float, *, name: str) -> float:
+def parse_share(text: str | float, *, name: str = "limit") -> float:
     """Return a share between 0 and 1, typed as per cent or as a number.
 
     >>> [parse_share(text, name="limit") for text in ("5%", "5 %", "0.5%", "0.05", "1", 0.05)]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from queryveil import progress
 from queryveil.attacks import Attacks, AuxiliaryData, Exposure, suite
 from queryveil.attacks.attacker import Attacker, Seeker
-from queryveil.attacks.limits import GUESSED, Limit, base_name, n_targets_needed
+from queryveil.attacks.limits import GUESSED, Limit, n_targets_needed
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, attackers_of
 from queryveil.pairing import Pair
 
@@ -53,7 +54,7 @@ class Aim:
         if is_noisy and by_chance:
             by_chance = _BY_CHANCE_UNDER_NOISE
         most = _MOST_SUSPECTED if attacker.name.startswith("sybil") else _MOST_TARGETS
-        needed = _SPARE * n_targets_needed(self.limit.share, by_chance=by_chance)
+        needed = _SPARE * n_targets_needed(self.limit.share, chance_share=by_chance)
         return replace(attacker, n_targets=max(attacker.n_targets, min(most, needed)))
 
 

@@ -46,6 +46,7 @@ class ComparisonInput:
 
     log: QueryLog
     public: QueryLog | None = None
+    later: QueryLog | None = None
     people: Sequence[Person] = ()
     values: pl.DataFrame | None = None
     n_targets: int = 1000
@@ -54,9 +55,15 @@ class ComparisonInput:
     aim: Aim | None = None
 
     @cached_property
+    def reference(self) -> measuring.Reference:
+        """What measures need of the log alone."""
+        return measuring.Reference(log=self.log, public=self.public, seed=self.seed or 0)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
-        frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
+        others = (None if log is None else log.frame for log in (self.public, self.later))
+        frames = (self.log.frame, self.log.events, *others, self.values)
         figures = [self.n_targets, self.seed, self.targets_seed, self.aim]
         rest = msgspec.json.encode([self.log.layout.format, list(self.people), *figures])
         parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
@@ -203,7 +210,7 @@ def _judge(
 
 def _measure(pair: Pair, made: Made, inputs: ComparisonInput) -> dict[str, Any]:
     progress.step("measuring")
-    measures = measuring.run(pair, values=inputs.values, membership=made.membership)
+    measures = measuring.run(pair, values=inputs.values, membership=made.membership, reference=inputs.reference)
     aim = inputs.aim
     wanted = [one for one in measures.scores if aim is None or aim.is_final or one.name == aim.measure]
     # What is no number has no place in a picture, nor in JSON.
@@ -229,10 +236,14 @@ def _attack(pair: Pair, inputs: ComparisonInput, *, made: Made | None = None) ->
 
 
 def _auxiliary(inputs: ComparisonInput, made: Made | None) -> AuxiliaryData:
-    if made is None:
-        return AuxiliaryData(public=inputs.public, people=inputs.people, remake=pseudonymised)
-    key, remake = key_of(made.method), made.method.anonymize
-    return AuxiliaryData(public=inputs.public, people=inputs.people, remake=remake, key=key, membership=made.membership)
+    return AuxiliaryData(
+        public=inputs.public,
+        people=inputs.people,
+        remake=pseudonymised if made is None else made.method.anonymize,
+        key=None if made is None else key_of(made.method),
+        membership=None if made is None else made.membership,
+        later=inputs.later,
+    )
 
 
 def _verdict(release: Release, inputs: ComparisonInput, *, key: bytes | None) -> dict[str, str]:

@@ -10,14 +10,28 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from queryveil.attacks.limits import Limit
+from queryveil.attacks.readers import READERS
 from queryveil.comparison.methods import PlanValue, build_method, check_name
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.dp._noise import has_extra
+from queryveil.utility.purposes import PURPOSES
 
 ORIGINAL = "original"
 """The log itself with nothing but its ids changed; it is attacked beside all runs."""
+BINDING = "binding"
+"""In place of an attacker's name: the one with the highest risk of those considered."""
+DEFAULT_UTILITY = "log_size_kept"
 _MOST_RUNS = 1000
 _LONGEST_LINE = 8192
+
+
+def check_purpose(name: str, *, utility: str | None = None) -> None:
+    """Raise if there is no such purpose, or if a measure is named as well."""
+    if name not in PURPOSES:
+        raise BadParameter("for", name, allowed=f"one of {', '.join(PURPOSES)}")
+    if utility is not None:
+        raise BadParameter("utility", utility, allowed="left out where a purpose is named, which has its own measure")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,22 +61,28 @@ class _Judging(msgspec.Struct, frozen=True, kw_only=True):
     """What runs are judged by, as `Plan` lists it."""
 
     holdout: float = 0.25
-    exposure: str = "likely_terms:4"
-    utility: str = "log_size_kept"
     limit: float = 0.05
+    purpose: str | None = None
+    utility: str | None = None
+    readers: tuple[str, ...] = tuple(READERS)
+    exceptions: dict[str, str] = {}
+    exposure: str = BINDING
 
 
 class Plan(_Judging, frozen=True, kw_only=True):
-    """Runs side by side; best is the one that keeps most utility under the limit.
+    """Runs side by side; best is the one that keeps most of those in which no attacker is above the limit.
 
     Parameters
     ----------
     runs: methods with their settings
     holdout: the share of users who are left out of all releases and stand for the public, a log of the same kind
-    exposure: an attacker, with the number of facts it knows after a colon where that varies; or `worst`, the one who
-        finds the largest share of people
-    utility: a measure
-    limit: the most of the targets that may be found, at the upper end of the 95 % interval
+    limit: the most of its targets that any attacker may find, at the upper end of the 95 % interval
+    purpose: what the release is for; its measure is what runs are compared by
+    utility: a measure in place of a purpose; with neither, `log_size_kept`
+    readers: who may look at the release; only attackers that stand for them are considered
+    exceptions: attackers that are not considered although they apply, each with the reason
+    exposure: the attacker that the picture shows, with the number of facts it knows after a colon where that varies;
+        or `binding`, the one with the highest risk
     """
 
     runs: tuple[Run, ...]
@@ -70,8 +90,10 @@ class Plan(_Judging, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 <= self.holdout < 1:
             raise BadParameter("holdout", self.holdout, allowed="0 or more and below 1")
-        if not 0 <= self.limit <= 1:
-            raise BadParameter("limit", self.limit, allowed="between 0 and 1")
+        if self.purpose is not None:
+            check_purpose(self.purpose, utility=self.utility)
+        # Raises if there is no such limit, reader or attacker.
+        _ = self.rule
         if not self.runs:
             raise BadParameter("a plan", "no run", allowed="a list of runs, one at least")
         slugs = {ORIGINAL}
@@ -80,6 +102,16 @@ class Plan(_Judging, frozen=True, kw_only=True):
             if run.slug in slugs:
                 raise BadParameter("the name of a run", run.name, allowed="unlike that of any other run")
             slugs.add(run.slug)
+
+    @property
+    def rule(self) -> Limit:
+        """What a run must keep to."""
+        return Limit(share=self.limit, readers=self.readers, exceptions=self.exceptions)
+
+    @property
+    def measure(self) -> str:
+        """The measure that runs are compared by."""
+        return self.utility or (PURPOSES[self.purpose].measure if self.purpose else DEFAULT_UTILITY)
 
     def check(self, *, values: pl.DataFrame | None = None) -> None:
         """Raise if a run names a method or a setting that there is not; better before the work than in its middle."""
@@ -90,7 +122,8 @@ class Plan(_Judging, frozen=True, kw_only=True):
                 raise BadParameter(f"{run.name}: {error.name}", error.value, allowed=error.allowed) from None
 
     def to_toml(self) -> str:
-        lines = [f"{name} = {toml(getattr(self, name))}" for name in _Judging.__struct_fields__]
+        judging = {name: getattr(self, name) for name in _Judging.__struct_fields__}
+        lines = [f"{name} = {toml(value)}" for name, value in judging.items() if value is not None]
         return "\n".join([*lines, *(line for run in self.runs for line in run.to_toml())]) + "\n"
 
 
@@ -102,6 +135,11 @@ _DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
     "partition": ({"k": 5},),
     "swap": ({"k": 10}, {"k": 50}),
     "dp": ({"epsilon": 1.0}, {"epsilon": 4.0, "max_queries": 1}),
+    "google_2024": ({}, {"n_users": 5}),
+    "ec_2026": ({}, {"n_users": 10, "cell_users": 100}),
+    "ddg_2026": ({},),
+    "brave_wdp": ({},),
+    "mozilla": ({},),
     "pseudonymise": ({},),
     "token_hash": ({},),
     "query_threshold": ({"k": 5},),
@@ -112,7 +150,7 @@ def default_plan() -> Plan:
     """Return every method that can be run here with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
-    17
+    24
     """
     available = [name for name in _DEFAULT if name != "dp" or has_extra()]
     return Plan(runs=tuple(run for name in available for run in _default_runs(name)))
@@ -238,8 +276,10 @@ def _setting(text: str) -> PlanValue:
     return text
 
 
-def toml(value: PlanValue) -> str:
+def toml(value: PlanValue | dict[str, str]) -> str:
     """Return a value as a plan has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml_key(name)} = {toml(each)}" for name, each in value.items()) + "}"
     # TOML has no word for nothing; its texts are written as JSON's are.
     return msgspec.json.encode("none" if value is None else value).decode()
 

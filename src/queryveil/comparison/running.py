@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -18,7 +18,9 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.comparison.comparison import Comparison, check_exposure, label
+from queryveil.attacks.limits import risk
+from queryveil.attacks.names import label
+from queryveil.comparison.comparison import Comparison, check_exposure
 from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
 from queryveil.comparison.page import render_html
 from queryveil.comparison.plan import ORIGINAL, Plan, Run, default_plan, left_out, plan_of, read_plan
@@ -26,6 +28,7 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError
 from queryveil.formats import read_log
 from queryveil.reports import write_whole
+from queryveil.settings import parse_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +78,16 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
     """Return all figures of all runs, one row each; what a run lacks is empty."""
     rows = []
     for row in comparison.rows:
-        judged, found = row.judged, row.exposure
-        low, high = (None, None) if found is None else found.interval
+        judged, binding = row.judged, row.ruling.binding
         plain: dict[str, str | float | bool | None] = {
             "run": row.name,
             "method": None if judged.run is None else judged.run.method,
             "standing": judged.standing,
-            "exposure": None if found is None else found.share,
-            "exposure_low": low,
-            "exposure_high": high,
-            "exposure_by_chance": None if found is None else found.chance_share,
+            "outcome": row.outcome,
+            "highest_risk": None if binding is None else row.ruling.risk,
+            "binding": None if binding is None else label(binding),
+            "rejected_by": ", ".join(map(label, row.ruling.over)) or None,
+            "excepted": ", ".join(map(label, row.ruling.excepted)) or None,
             "utility": None if row.utility is None else row.utility.value,
             "on_frontier": row.is_on_frontier,
             "picked": row.is_picked,
@@ -93,7 +96,7 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
         for one in judged.exposures:
             low, high = one.interval
             name = f"attack {label(one)}"
-            plain |= {name: one.share, f"{name} low": low, f"{name} high": high}
+            plain |= {name: one.share, f"{name} low": low, f"{name} high": high, f"{name} risk": risk(one)}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
     return pl.concat([pl.DataFrame([row]) for row in rows], how="diagonal_relaxed")
 
@@ -106,9 +109,12 @@ def compare(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
-    exposure: str | None = None,
+    limit: float | str | None = None,
+    purpose: str | None = None,
     utility: str | None = None,
-    limit: float | None = None,
+    readers: Iterable[str] | None = None,
+    exceptions: Mapping[str, str] | None = None,
+    exposure: str | None = None,
     holdout: float | None = None,
     n_targets: int = 1000,
     jobs: int = 1,
@@ -123,13 +129,22 @@ def compare(
     - folder: where figures are kept, so that a second call does only what is missing
     - public: a log by other people in place of the users held out
     - people, values: whom attackers look for by name, and what terms are worth
-    - exposure, utility, limit, holdout: as in a plan, which they override
+    - limit, purpose, utility, readers, exceptions, exposure, holdout: as in a plan, which they override
     - n_targets: people that each attacker looks for, at most
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - again: do everything again
     """
-    changes = {"exposure": exposure, "utility": utility, "limit": limit, "holdout": holdout}
+    changes: dict[str, Any] = {
+        "limit": None if limit is None else parse_share(limit),
+        "readers": None if readers is None else tuple(readers),
+        "exceptions": None if exceptions is None else dict(exceptions),
+        "exposure": exposure,
+        "holdout": holdout,
+    }
     given = {name: value for name, value in changes.items() if value is not None}
+    if purpose is not None or utility is not None:
+        # One takes the place of the other that a plan may name.
+        given |= {"purpose": purpose, "utility": utility}
     wanted = msgspec.structs.replace(_plan(plan), **given)
     wanted.check(values=values)
     check_exposure(wanted.exposure)

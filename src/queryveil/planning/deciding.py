@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.limits import GUESSED, Limit, Ruling, base_name, n_targets_needed
+from queryveil.attacks.limits import GUESSED, Limit, Ruling, n_targets_needed
+from queryveil.attacks.names import base_name
 from queryveil.comparison.judged import Judged
 from queryveil.html_tables import percent
 from queryveil.utility.score import Score
@@ -185,7 +186,7 @@ def targets_in_words(too_few: Iterable[Exposure], *, limit: float) -> str:
     """Say how many targets attackers have and need."""
     said = [
         f"{found.title} has {found.n_targets:,} {found.what} and needs "
-        f"{n_targets_needed(limit, by_chance=found.chance_share):,}"
+        f"{n_targets_needed(limit, chance_share=found.chance_share):,}"
         for found in too_few
     ]
     return "; ".join(said)

@@ -321,7 +321,7 @@ def _tried(planned: Planned) -> str:
         for rung in planned.rungs
     ]
     needed = n_targets_needed(planned.wanted.limit)
-    half = n_targets_needed(planned.wanted.limit, by_chance=0.5)
+    half = n_targets_needed(planned.wanted.limit, chance_share=0.5)
     return (
         f"Tried     {', '.join(parts)}, in {planned.seconds:,.0f} seconds. {percent(planned.wanted.limit)} needs "
         f"{needed:,} targets of an attacker, {half:,} where blind guessing finds half."

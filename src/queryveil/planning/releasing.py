@@ -94,7 +94,7 @@ def plan(
     _check_measured(inputs, wanted)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
-        runs = by_turns(ladders(wanted.purpose, columns=whole.columns))
+        runs = by_turns(ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns))
         search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, runs=runs, started=started)
         decision = search.climb()
     confirming = Confirming(
