@@ -66,7 +66,6 @@ def test_where_nothing_qualifies_it_exits_with_1_and_writes_no_release(
 def test_wrong_usage_is_one_line(refused: Refused, log_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "for must be what the release is for" in refused("plan", log_file, "-o", out)
-    assert "for must be one of ranking, " in refused("plan", log_file, "--for", "fun", "-o", out)
     assert "--values FILE" in refused("plan", log_file, "--for", "advertising", "-o", out)
     assert "limit must be a share" in refused("plan", log_file, "--for", "trends", "--limit", "5", "-o", out)
     assert "except must be an attacker with the reason why" in refused(
