@@ -114,6 +114,13 @@ def swapped(pair: Pair) -> Reasons:
         yield "queries changed hands, so the rows of an id are not one person's"
 
 
+def has_several_ids(pair: Pair) -> bool:
+    """Return whether people have several ids in a release: one for each window, or for each mini-session."""
+    promise = pair.release.promise
+    is_said = promise.window is not None or getattr(promise, "changes_ids", False)
+    return bool(is_said or pair.n_candidates > pair.n_users)
+
+
 def no_membership(auxiliary: AuxiliaryData) -> Reasons:
     """Yield why the group of a person is not known."""
     if auxiliary.membership is None:

@@ -191,7 +191,12 @@ _WARNINGS = re.compile(
     r"a transaction is a query: those of a cluster are of k people or more, which the files alone cannot show|"
     r"events were still waiting when this was written; a later run releases them|"
     r"the number of users before is an estimate: a stream does not remember who was there|"
-    r"cells that a spreadsheet would take for formulas: [\d,]+; import the file as text"
+    r"cells that a spreadsheet would take for formulas: [\d,]+; import the file as text|"
+    r"(?:nothing|little) was released: [\d,]+ of [\d,]+ (?:rows|users|queries) and [\d,]+ of [\d,]+ words as typed; "
+    r"(?:a log of more users keeps more|weaker settings that were tried keep no more; a log of more users does|"
+    r"a smaller --[a-z-]{1,20}(?: or --[a-z-]{1,20})? keeps more, for less protection; so does a log of more users|"
+    r"(?:with|of the settings that were tried)(?: --[a-z-]{1,20} [\d]{1,9}){1,2} (?:it would be|keeps most:) [\d,]+ "
+    r"(?:rows|users|queries) and [\d,]+ words, for less protection)"
 )
 _PACKAGE, _VERSION = re.compile("[A-Za-z][A-Za-z0-9._-]{0,40}"), re.compile(r"\d[0-9A-Za-z.+-]{0,40}")
 _ESTIMATED = "the number of users before is an estimate: a stream does not remember who was there"

@@ -131,6 +131,7 @@ def plink(
         grouping = chosen.group(data)
         measured = chosen.strict or corpus is not None
         release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
+        release = methods.warn_if_little(chosen, data, release)
         with nullcontext() if membership is None else written_membership(grouping.membership, membership) as beside:
             release.save(output, force=force, beside=beside)
     print_manifest(release.manifest, output, as_json=as_json)

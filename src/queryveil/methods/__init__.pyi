@@ -16,6 +16,10 @@ from queryveil.methods.practice import Ddg2026 as Ddg2026
 from queryveil.methods.practice import Ec2026 as Ec2026
 from queryveil.methods.practice import Google2024 as Google2024
 from queryveil.methods.practice import Mozilla as Mozilla
+from queryveil.methods.remains import Remains as Remains
+from queryveil.methods.remains import warn_if_little as warn_if_little
+from queryveil.methods.remains import way_out_of_no_counts as way_out_of_no_counts
+from queryveil.methods.remains import what_is_left as what_is_left
 from queryveil.methods.swap import Swap as Swap
 
 __all__: list[str]

@@ -32,6 +32,7 @@ from queryveil.release.manifest import (
 )
 from queryveil.settings import is_utf8
 
+NOTHING_COUNTED = "nothing was released: no noisy count reached its threshold"
 _Data = TypeVar("_Data", QueryLog, Transactions, Groups, Tallies)
 
 
@@ -121,16 +122,20 @@ class Release:
 
     @property
     def as_written(self) -> Manifest:
-        """The manifest with a warning if cells of the file would be taken for formulas by a spreadsheet."""
+        """The manifest with a warning of what the data shows: no count at all, or cells that look like formulas."""
         data, warnings = self.data, self.manifest.warnings
         if not isinstance(data, QueryLog | Tallies):
             return self.manifest
         layout = formats.tallies_layout(data.layout) if isinstance(data, Tallies) else data.layout
         frames = [data.frame, *([data.clicks] if isinstance(data, Tallies) and data.clicks is not None else [])]
         n_formulas = sum(formats.count_formulas(frame, layout=layout) for frame in frames)
-        warning = f"cells that a spreadsheet would take for formulas: {n_formulas}; import the file as text"
-        is_new = n_formulas > 0 and warning not in warnings
-        return msgspec.structs.replace(self.manifest, warnings=(*warnings, warning)) if is_new else self.manifest
+        shown = {
+            # Privacy: read off what is released, so that it tells no more of the log.
+            NOTHING_COUNTED: self.promise.is_noisy and not data.n_rows,
+            f"cells that a spreadsheet would take for formulas: {n_formulas}; import the file as text": n_formulas > 0,
+        }
+        new = [warning for warning, is_so in shown.items() if is_so and warning not in warnings]
+        return msgspec.structs.replace(self.manifest, warnings=(*warnings, *new)) if new else self.manifest
 
     def save(self, folder: str | Path, *, force: bool = False, beside: Mapping[Path, Path] | None = None) -> Path:
         """Write the folder whole or not at all.

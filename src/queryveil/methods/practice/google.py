@@ -110,7 +110,7 @@ class Google2024(Google2024Settings):
             found = found.join(views, on=keys, how="left").with_columns(pl.col("views").fill_null(0))
         more = {name: kind for name, kind in MORE_CLICKS_SCHEMA.items() if name in found.columns}
         schema = {**CLICKS_SCHEMA, **more}
-        return _in_order(found.select(schema).cast(pl.Schema(schema)))
+        return _in_order(found.select(list(schema)).cast(pl.Schema(schema)))
 
     def _manifest(self, log: QueryLog, asked: Asked, data: Tallies, removed: dict[str, int]) -> Manifest:
         return Manifest(

@@ -33,9 +33,9 @@ from queryveil.text.identifiers import Found, IdentifierKind
 from queryveil.text.identifiers._kernels import FIRST, SURNAME, WORD
 from queryveil.text.identifiers.table import identifier_table
 
-_PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX)
-_CHECKED = ("ssn", "card", "iban", "vin", "imei")
-"""The rules that find a number of a person, a card, an account, a car or a telephone by its shape and check digit."""
+_NUMBERS = (IdentifierKind.SSN, IdentifierKind.ACCOUNT, IdentifierKind.VEHICLE, IdentifierKind.DEVICE)
+"""The kinds of numbers that have a check digit, as those of cards, accounts, cars and telephones."""
+_PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX, *_NUMBERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,9 +45,9 @@ class Ddg2026(Ddg2026Settings):
     Promise: none. What the rules for identifiers do not recognise leaves.
     Not promised: anything. The queries of a person stay together, and a few of them can be nobody else's.
 
-    Dropped are texts with an e-mail address, a telephone number, a postal address, a number with a check digit (of a
-    card, an account, a car, a telephone) or a social security number, and with a full name that is not public. Texts
-    are released in lower case with single blanks.
+    Dropped are texts with an e-mail address, a telephone number, a postal address, the number of a card, an account, a
+    car, a device or of social security, and with a full name that is not public. Texts are released in lower case with
+    single blanks.
 
     - public_users: users who must have asked texts with a full name for it to be public; not published
     - columns: which other columns leave; by default the day
@@ -72,7 +72,7 @@ class Ddg2026(Ddg2026Settings):
     def promise(self) -> NoPromise:
         """What a release will promise."""
         kept = "all queries of a person stay together under one pseudonym"
-        return NoPromise(reason=f"{kept}, and personal data that no rule recognises stay in them")
+        return NoPromise(reason=f"{kept}, and names and numbers that no rule recognises stay in them")
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text holds no personal data that the rules recognise."""
@@ -83,9 +83,7 @@ class Ddg2026(Ddg2026Settings):
         progress.step("looking for personal data")
         found = found_in(asked.texts)
         personal = [
-            place
-            for place, each in found.items()
-            if any(one.kind in _PERSONAL or one.rule in _CHECKED or is_address(one) for one in each)
+            place for place, each in found.items() if any(one.kind in _PERSONAL or is_address(one) for one in each)
         ]
         names = {
             place: [asked.texts[place][one.start : one.end] for one in each if one.kind is IdentifierKind.NAME]
@@ -122,10 +120,11 @@ class BraveWdp(BraveWdpSettings):
 
     - most_characters: characters of a text, at most
     - most_logogram_characters: characters of one with Chinese, Japanese, Korean or Thai letters, at most
-    - many_words, most_long_words: a text of more words than `many_words` goes if it has more than `most_long_words`
-      words of four characters or more, or any of these letters
+    - many_words: a text of more words goes if it has any of these letters, or too many long words
+    - most_long_words: words of four characters or more in such a text, at most
     - most_digits: digits of a run, at most
-    - longest_word, longest_odd_word: characters of a word, and of one that is not made of plain letters, at most
+    - longest_word: characters of a word, at most
+    - longest_odd_word: characters of a word that is not made of plain letters, at most
     - url_users: users who must have clicked a page for its address to leave, where URLs are kept at all
     - columns: which other columns leave; by default the day
     - seed: repeat a run; not for releases
