@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import polars as pl
 import pytest
 from tests.support.releases import released
 
@@ -48,7 +51,7 @@ def test_ids_that_are_gone_leave_rows_that_can_be_linked() -> None:
 def test_ids_are_not_looked_at() -> None:
     log = log_of({f"u{i}": [f"w{i % 5} tea", f"w{i % 3} cup"] for i in range(40)})
     other = QueryLog(frame=log.frame.with_columns(user=log.frame["user"].reverse()))
-    one, two = (_Looks(each).pairs(np.arange(20), np.arange(190)) for each in (log, other))
+    one, two = (_Looks(each, unit=np.arange(each.n_rows)).pairs(np.arange(20), np.arange(190)) for each in (log, other))
     assert np.array_equal(one, two)
 
 
@@ -69,6 +72,37 @@ def test_texts_of_one_asker_are_linked_though_they_bear_other_ids() -> None:
     # What everybody asked is nobody's; of the rest a person has two rows with a name that nobody else has.
     assert found.n_found == found.n_targets
     assert found.n_by_chance < 0.1 * found.n_targets
+
+
+def in_mini_sessions(words: Callable[[int, int], str], *, n: int = 60) -> Pair:
+    """Return people with four rows, of which two at a time are released under an id of their own."""
+    rows = [(i, j) for i in range(n) for j in range(4)]
+    log = log_of({f"u{i}": [words(i, j) for j in range(4)] for i in range(n)})
+    after = QueryLog(frame=log.frame.with_columns(user=pl.Series([f"s{i}-{j // 2}" for i, j in rows])))
+    return Pair(log, release=released(after, ids=Ids.FRESH))
+
+
+def test_mini_sessions_with_a_word_of_their_own_are_linked() -> None:
+    pair = in_mini_sessions(lambda i, j: f"name{i} word{i}x{j}")
+    assert pair.n_candidates == 120
+    found = Stitch(seed=1).attack(pair, auxiliary=NOTHING)
+    assert (found.n_targets, found.n_found) == (1, 1)
+    # Thirty people with two ids each: 30 of 60 * 59 / 2 pairs of ids are one person's.
+    assert found.n_by_chance == pytest.approx(30 / 1770)
+
+
+def test_mini_sessions_with_nothing_in_common_are_linked_by_chance_only() -> None:
+    pair = in_mini_sessions(lambda i, j: f"word{i}x{j}", n=150)
+    found = [Stitch(seed=seed).attack(pair, auxiliary=NOTHING) for seed in range(5)]
+    assert abs(float(np.mean([each.share - each.chance_share for each in found]))) < 0.03
+
+
+@pytest.mark.parametrize("name", ["device", "country", "language"])
+def test_where_somebody_is_links_rows_that_share_no_word(name: str) -> None:
+    log = log_of({f"u{i}": [f"a{i}", f"b{i}"] for i in range(60)})
+    placed = QueryLog(frame=log.frame.with_columns(pl.Series(name, [f"kind{i // 2}" for i in range(120)])))
+    found = Stitch(seed=1).attack(Pair.pseudonymised(placed), auxiliary=NOTHING)
+    assert (found.n_targets, found.n_found) == (1, 1)
 
 
 def test_what_has_no_rows_of_people_is_not_attacked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from tests.support.releases import paired_histories, released, released_bags
 
 from queryveil.attacks.attacker import AuxiliaryData, Person
 from queryveil.attacks.vanity import MOST_PAIRS, Vanity, entries_of_people, entries_of_tables
+from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, Pseudonymise, Swap
 from queryveil.pairing import Pair
@@ -78,6 +80,15 @@ def test_nobody_planted_is_found_in_a_release_that_hides_pairs_of_terms(
 def test_a_promise_about_single_terms_does_not_hide_them(made: Synthetic) -> None:
     pair = Pair(made.log, release=Km(k=5, m=1, columns=KEEP, seed=1).anonymize(made.log))
     assert Vanity().attack(pair, auxiliary=planted(made)).n_found == 4
+
+
+def test_one_of_several_mini_sessions_with_name_and_town_is_enough() -> None:
+    log = log_of({"u1": ["Ada Poe Ulm", "poe ada ulm flats"], "u2": ["shoes", "ulm"]})
+    after = QueryLog(frame=log.frame.with_columns(user=pl.Series(["s1", "s2", "s3", "s4"])))
+    assert found(Pair(log, release=released(after, ids=Ids.FRESH)), ADA) == (1, 1)
+    # Where everybody has one id, two with the name are two people.
+    twins = log_of({"u1": ["Ada Poe Ulm"], "u2": ["Ada Poe Ulm"]})
+    assert found(Pair.pseudonymised(twins), ADA) == (0, 1)
 
 
 def test_groups_are_not_searched(made: Synthetic) -> None:

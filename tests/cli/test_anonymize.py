@@ -41,16 +41,19 @@ def test_a_release_is_made_and_summed_up(run: Run, log_file: Path, tmp_path: Pat
 def test_a_release_without_a_row_is_told(run: Run, log_file: Path, tmp_path: Path) -> None:
     done = run("anonymize", "km", log_file, "-o", tmp_path / "out", "--k", 13)
     assert done.returncode == 0
-    assert "nothing was released: no row is left; weaker settings or more users would help" in done.stderr.splitlines()
+    told = "nothing was released: 0 of 48 rows and 0 of 16 words as typed; with --k 6 it would be 36 rows and 4 words"
+    assert f"warning: {told}, for less protection" in done.stderr.splitlines()
 
 
 def test_a_release_of_hardly_anything_says_what_would_keep_more(run: Run, tmp_path: Path) -> None:
     rows = [f"{user},tea" for user in "abc"] + [f"{user},rarity{user}{i}" for user in "abc" for i in range(4)]
+    rows += [f"{user},kestrel nest" for user in "ab"]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["user,query", *rows]) + "\n", encoding="utf-8")
     done = run("anonymize", "km", path, "-o", tmp_path / "out", "--k", 3, "--m", 2)
-    way_out = "a smaller --k or --m, or a log of more users, keeps more"
-    assert f"little was released: 3 of 15 rows of 3 users with k=3, m=2; {way_out}" in done.stderr.splitlines()
+    told = "little was released: 3 of 17 rows and 1 of 15 words as typed; with --k 2 it would be 5 rows and 3 words"
+    assert f"warning: {told}, for less protection" in done.stderr.splitlines()
+    assert f"{told}, for less protection" in read_release(tmp_path / "out").manifest.warnings
 
 
 def test_users_are_counted_where_each_is_a_transaction(run: Run, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Plan, Run, compare, plan_of
 from queryveil.comparison.judged import ComparisonInput, Judged
-from queryveil.comparison.running import judge_in_processes
+from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.synthesis import synthesize, term_values
@@ -86,8 +86,8 @@ def test_a_second_comparison_does_only_what_is_missing(tmp_path: Path) -> None:
 def test_changing_how_it_is_judged_or_a_name_needs_no_new_run(tmp_path: Path) -> None:
     compare(SMALL, FEW, folder=tmp_path / "out", seed=1)
     before = results(tmp_path / "out")
-    other = compare(SMALL, FEW, folder=tmp_path / "out", seed=1, exposure="worst", utility="rows_kept", limit=0.5)
-    assert (other.exposure, other.utility, other.limit) == ("worst", "rows_kept", 0.5)
+    other = compare(SMALL, FEW, folder=tmp_path / "out", seed=1, exposure="clock", utility="rows_kept", limit="50%")
+    assert (other.exposure, other.utility, other.limit) == ("clock", "rows_kept", 0.5)
     assert results(tmp_path / "out") == before
     assert "rows_kept" in (tmp_path / "out" / "plan.toml").read_text()
 
@@ -165,7 +165,8 @@ def test_a_process_that_dies_costs_its_own_run_only() -> None:
                 child.kill()
         told.append(judged)
 
-    judge_in_processes(runs, inputs, jobs=2, on_result=listen)
+    with Workers(jobs=2) as workers:
+        workers.judge(runs, inputs, on_result=listen, n_all=len(runs))
     assert sorted(judged.name for judged in told) == sorted(run.name for run in runs)
     dead = [judged for judged in told if judged.failed]
     assert 1 <= len(dead) <= 2
@@ -225,7 +226,7 @@ def test_a_log_without_users_and_bad_settings_are_one_line(tmp_path: Path) -> No
         compare(SMALL.with_frame(SMALL.frame.clear()), FEW)
     with pytest.raises(BadParameter, match="jobs must be 1 or more, got 0"):
         compare(SMALL, FEW, jobs=0)
-    with pytest.raises(BadParameter, match="exposure must be worst or one of"):
+    with pytest.raises(BadParameter, match="exposure must be binding or one of"):
         compare(SMALL, FEW, exposure="nosuch", folder=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
-from queryveil.synthesis import Secret, Synthetic, synthesize
+from queryveil.attacks.limits import n_targets_needed
+from queryveil.synthesis import WEB, Secret, Synthetic, synthesize
+from queryveil.synthesis.logs import N_OTHERS, VICTIM_ROWS
 from queryveil.synthesis.vocabulary import words
 
 
@@ -27,6 +31,39 @@ def test_one_user_in_a_thousand_is_planted(made: Synthetic) -> None:
 @pytest.mark.slow
 def test_at_most_a_hundred_are_planted() -> None:
     assert len(synthesize(users=150_000, seed=2, like="altavista").secrets) == 100
+
+
+@pytest.fixture(scope="module")
+def large() -> Synthetic:
+    return synthesize(users=20_000, seed=8)
+
+
+def test_a_large_log_of_the_web_has_enough_planted_people_for_a_limit_of_5_percent(large: Synthetic) -> None:
+    assert len({secret.user for secret in large.secrets}) == len(large.secrets) == 125
+    # Three quarters are attacked where a quarter stands for the public.
+    assert n_targets_needed(0.05) < 125 * 0.75
+    assert len(synthesize(users=12_000, seed=8).secrets) == 12
+    assert len(synthesize(users=100_000, seed=8).secrets) == 500
+
+
+def test_name_and_town_belong_to_one_user_however_many_are_planted(large: Synthetic) -> None:
+    words = large.log.frame.select("user", term=pl.col("query").str.split(" ")).explode("term").unique()
+    users = dict(words.group_by("term").agg("user").iter_rows())
+    assert len({term for secret in large.secrets for term in secret.terms}) == 250
+    for secret in large.secrets:
+        assert set(users[secret.name]) & set(users[secret.town]) == {secret.user}
+        assert len(users[secret.name]) == len(users[secret.town]) == 13
+        assert secret.user in users[secret.illness]
+
+
+def test_planting_more_people_leaves_all_other_rows_as_they_were(large: Synthetic) -> None:
+    fewer = synthesize(users=20_000, seed=8, like=replace(WEB, users_per_planted=None))
+    assert fewer.secrets == large.secrets[:20]
+    changed = (fewer.log.frame["query"] != large.log.frame["query"]).sum()
+    assert 0 < changed <= 105 * (VICTIM_ROWS + 2 * N_OTHERS)
+    assert fewer.log.frame.select("user", "time").equals(large.log.frame.select("user", "time"))
+    same = fewer.log.frame["query"] == large.log.frame["query"]
+    assert fewer.log.frame.filter(same).equals(large.log.frame.filter(same))
 
 
 def test_name_and_town_together_belong_to_one_user(made: Synthetic) -> None:

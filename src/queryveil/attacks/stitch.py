@@ -18,8 +18,9 @@ from queryveil.text.tokens import normal_form, tokenize
 
 RECALL = 0.01
 """Recall at which the attacker stops naming pairs."""
-_N_ROWS = 1500
+_MOST_UNITS = 1500
 """Rows of each half; all pairs of them are looked at."""
+_WHERE = ("device", "country", "language")
 _MAY_LACK = {name: ROLES[name] for name in ("url", "time")}
 _N_OTHERS = 20
 """Pairs of two people that the attacker learns from, for each pair of one person."""
@@ -31,30 +32,31 @@ class Stitch(Seeker):
 
     From pairs of rows of the half of the people that is known, a logistic regression learns how alike two rows of one
     person are: their days and hours, the words they share, rare ones counting more, the pages and sites that were
-    clicked, and their shape (length, words, digits, capitals). In the other half it names the pairs with the highest
-    scores until recall is 1 %; reported is the precision. By chance is the base rate. Where queries change hands, only
-    rows are looked at whose text one person alone asked.
+    clicked, their shape (length, words, digits, capitals), and device, country and language, where these were released.
+    In the other half it names the pairs with the highest scores until recall is 1 %; reported is the precision. By
+    chance is the base rate. Where queries change hands, only rows are looked at whose text one person alone asked.
+    Where people have several ids each, one for every window or mini-session, pairs of ids are named, each by its rows.
 
-    - `n_targets`: the most people of each half whose rows are looked at, 1,500 rows at most.
+    - `n_targets`: the most people of each half who are looked at, with 1,500 rows or ids at most.
     - `seed`: repeats who is known, and how ties are drawn.
     """
 
     name = "stitch"
     knows = "which rows are whose for half of the people"
-    what = "pairs of rows that it is surest of"
+    what = "pairs of rows or ids that it is surest of"
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:  # noqa: ARG002 - as every attacker
         yield from _scoring.no_terms(pair)
         if not isinstance(pair.release.data, QueryLog):
             yield "the release has no rows that are one query"
-        owner = _owners(pair)
-        if not all(_true_pairs(owner[rows]).any() for rows in self._halves(owner)):
+        _, owner = _units(pair)
+        if not all(_true_pairs(owner[some]).any() for some in self._halves(owner)):
             yield "too few people have two rows or more"
 
     def attack(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Exposure:  # noqa: ARG002 - as every attacker
-        rng, owner = generator(self.seed), _owners(pair)
+        rng, (unit, owner) = generator(self.seed), _units(pair)
         known, others = self._halves(owner)
-        looks = _Looks(pair.release.log)
+        looks = _Looks(pair.release.log, unit=unit)
         truth = _true_pairs(owner[known])
         of_two = np.flatnonzero(~truth)
         some = rng.choice(of_two, min(len(of_two), _N_OTHERS * int(truth.sum())), replace=False)
@@ -66,11 +68,11 @@ class Stitch(Seeker):
         return self.exposure(n_targets=n_named, n_found=n_right, n_by_chance=n_named * float(is_one.mean()))
 
     def _halves(self, owner: Int64s) -> tuple[Int64s, Int64s]:
-        """Draw the rows that are known and those that are attacked, of different people."""
+        """Draw the units that are known and those that are attacked, of different people."""
         rng = generator(self.seed)
         people = rng.permutation(np.unique(owner[owner >= 0]))[: 2 * self.n_targets]
         halves = np.split(people, [len(people) // 2])
-        known, others = (rng.permutation(np.flatnonzero(np.isin(owner, half)))[:_N_ROWS] for half in halves)
+        known, others = (rng.permutation(np.flatnonzero(np.isin(owner, half)))[:_MOST_UNITS] for half in halves)
         return known, others
 
 
@@ -86,13 +88,19 @@ def surest(score: Floats, *, is_one: Bools, rng: np.random.Generator) -> tuple[i
     return n_named, int(right[n_named - 1])
 
 
-def _owners(pair: Pair) -> Int64s:
-    """Return the person of each released row, -1 where it may be one of several."""
-    if not isinstance(pair.release.promise, SwapAnonymity):
-        return pair.identity.sole_user()[pair.candidate]
-    # The id is another person's, so the asker is known where one person alone asked the text.
-    asked = remove_identifiers(pair.log.frame["query"]).queries
-    return sole_askers(normal_form(pair.release.log.frame["query"]), asked=asked, users=pair.user)
+def _units(pair: Pair) -> tuple[Int64s, Int64s]:
+    """Return the unit of each released row, and the person of each unit, -1 where it may be one of several.
+
+    A unit is a row, or an id where people have several.
+    """
+    if isinstance(pair.release.promise, SwapAnonymity):
+        # The id is another person's, so the asker is known where one person alone asked the text.
+        asked = remove_identifiers(pair.log.frame["query"]).queries
+        owner = sole_askers(normal_form(pair.release.log.frame["query"]), asked=asked, users=pair.user)
+        return np.arange(len(owner)), owner
+    if _scoring.has_several_ids(pair):
+        return pair.candidate.astype(np.int64), pair.identity.sole_user()
+    return np.arange(len(pair.candidate)), pair.identity.sole_user()[pair.candidate]
 
 
 def _true_pairs(owner: Int64s) -> Bools:
@@ -102,24 +110,24 @@ def _true_pairs(owner: Int64s) -> Bools:
 
 
 class _Looks:
-    """What is seen of each row of a log."""
+    """What is seen of each unit of a log."""
 
-    def __init__(self, log: QueryLog) -> None:
+    def __init__(self, log: QueryLog, *, unit: Int64s) -> None:
         absent = [pl.lit(None, kind).alias(name) for name, kind in _MAY_LACK.items() if name not in log.columns]
-        frame, text = log.frame.with_columns(absent), pl.col("query")
-        tokens = tokenize(frame["query"])
-        rows = tokens.row_terms()
-        entries = pl.DataFrame({"row": rows.row_of_entry, "term": rows.values}).unique()
-        rare = (pl.lit(frame.height) / pl.len().over("term")).log() + 0.1
-        # Words weigh by how rare they are, the squares of a row adding up to 1.
-        weight = pl.col("weight") / (pl.col("weight") ** 2).sum().over("row").sqrt()
-        self._words = entries.with_columns(weight=rare).with_columns(weight)
-        url, time = pl.col("url"), pl.col("time")
-        site = url.str.extract(r"^(?:[a-z]+://)?([^/]+)")
-        # Texts, pages and sites as numbers, -1 where there is none.
-        codes = frame.select(query=text, url=url, site=site).select(pl.all().rank("dense").cast(pl.Int64))
-        self._codes = codes.fill_null(-1).to_numpy()
+        frame, text = log.frame.with_columns(absent, unit=pl.Series(unit)), pl.col("query")
+        self._words = _words(frame)
+        clicked = log.with_frame(frame).with_clicks_as_rows().frame
+        site = pl.col("url").str.extract(r"^(?:[a-z]+://)?([^/]+)")
+        told = [pl.col(name) for name in _WHERE if name in log.columns]
+        values = clicked.select("unit", query=text, url="url", site=site).with_columns(clicked.select(told))
+        # Texts, pages, sites and the like as numbers.
+        self._values = [
+            values.select("unit", value=pl.col(name).rank("dense").cast(pl.Int64)).drop_nulls().unique()
+            for name in values.columns[1:]
+        ]
+        time = pl.col("time")
         shape = frame.select(
+            "unit",
             length=text.str.len_chars(),
             words=text.str.count_matches(" "),
             digits=text.str.count_matches(r"\d"),
@@ -127,21 +135,46 @@ class _Looks:
             day=time.dt.epoch("d"),
             hour=time.dt.hour(),
         )
-        self._shape = shape.cast(pl.Float64).fill_null(0).to_numpy()
+        means = shape.cast(pl.Float64).fill_null(0).group_by("unit").mean().sort("unit")
+        self._shape = means.drop("unit").to_numpy()
 
-    def pairs(self, rows: Int64s, some: Int64s) -> Floats:
-        """Return how alike the two rows are, of some of the pairs of rows, the first before the second."""
-        first, second = (side[some] for side in np.triu_indices(len(rows), 1))
-        codes, shape = self._codes[rows], self._shape[rows]
+    def pairs(self, units: Int64s, some: Int64s) -> Floats:
+        """Return how alike the two units are, of some of the pairs of units, the first before the second."""
+        first, second = (side[some] for side in np.triu_indices(len(units), 1))
+        shape = self._shape[units]
         apart = np.abs(shape[first] - shape[second])
-        same = (codes[first] == codes[second]) & (codes[first] >= 0)
-        return np.column_stack([self._shared_words(rows)[first, second], same, apart])
+        place = pl.DataFrame({"unit": units, "place": np.arange(len(units))})
+        words = _table(self._words, place)
+        same = [_share_any(values.join(place, on="unit"), n=len(units))[first, second] for values in self._values]
+        return np.column_stack([(words @ words.T)[first, second], *same, apart])
 
-    def _shared_words(self, rows: Int64s) -> Float32s:
-        """Return the cosine of each two rows."""
-        place = pl.DataFrame({"row": rows, "place": np.arange(len(rows))})
-        found = self._words.join(place, on="row")
-        term = np.unique(found["term"].to_numpy(), return_inverse=True)[1]
-        table = np.zeros((len(rows), int(term.max(initial=-1)) + 1), np.float32)
-        table[found["place"].to_numpy(), term] = found["weight"].to_numpy()
-        return np.asarray(table @ table.T, np.float32)
+
+def _words(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the distinct terms of each unit, weighing by how rare they are, the squares of a unit adding up to 1."""
+    rows = tokenize(frame["query"]).row_terms()
+    unit = frame["unit"].to_numpy()[rows.row_of_entry]
+    entries = pl.DataFrame({"unit": unit, "term": rows.values}).unique()
+    rare = (pl.lit(frame["unit"].n_unique()) / pl.len().over("term")).log() + 0.1
+    weight = pl.col("weight") / (pl.col("weight") ** 2).sum().over("unit").sqrt()
+    return entries.with_columns(weight=rare).with_columns(weight)
+
+
+def _table(words: pl.DataFrame, place: pl.DataFrame) -> Float32s:
+    """Return the weights of words, a row for each unit by its place."""
+    found = words.join(place, on="unit")
+    term = np.unique(found["term"].to_numpy(), return_inverse=True)[1]
+    table = np.zeros((place.height, int(term.max(initial=-1)) + 1), np.float32)
+    table[found["place"].to_numpy(), term] = found["weight"].to_numpy()
+    return table
+
+
+def _share_any(values: pl.DataFrame, *, n: int) -> Bools:
+    """Return of each two of n places whether they have a value in common.
+
+    >>> _share_any(pl.DataFrame({"place": [0, 1, 1], "value": [5, 5, 6]}), n=3)[0].tolist()
+    [True, True, False]
+    """
+    both = values.join(values, on="value")
+    found = np.zeros((n, n), np.bool_)
+    found[both["place"].to_numpy(), both["place_right"].to_numpy()] = True
+    return found

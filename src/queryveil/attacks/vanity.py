@@ -9,6 +9,7 @@ import polars as pl
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Person, Reasons, Seeker
 from queryveil.data import Bools, Int64s
+from queryveil.data.rows import Rows
 from queryveil.pairing import Pair
 from queryveil.rng import generator
 from queryveil.text.identifiers._kernels import FIRST, SURNAME
@@ -96,7 +97,8 @@ class Vanity(Seeker):
     """Know a directory of names and towns, and seek who has both in the same history.
 
     A candidate is named if no other has all the words of a name and of its town; if there is none and items were
-    generalised, a candidate is named if no other has an ancestor of every missing word. Without `people` the names and
+    generalised, a candidate is named if no other has an ancestor of every missing word. Where people have several ids,
+    one for every window or mini-session, any of those that have all the words is named. Without `people` the names and
     American towns of one word that come with the package stand in for a phone book: sought are people of the original
     whose own queries hold one of each, by their three rarest pairs.
 
@@ -116,7 +118,7 @@ class Vanity(Seeker):
         source = "a directory of people" if auxiliary.people else "a phone book"
         return self.people_found(
             people["chance"].to_numpy(),
-            confidence=people["is_named"].cast(pl.Float64).to_numpy(),
+            confidence=people["sure"].to_numpy(),
             # Anybody may be in the directory.
             n_by_chance=_scoring.found_by_chance(pair, users=people["user"].to_numpy()),
             knows=f"{source}: names and towns",
@@ -130,16 +132,20 @@ class Vanity(Seeker):
 
 
 def _found(directory: Sequence[Entry], pair: Pair) -> pl.DataFrame:
-    """Return each `user` sought, whether one `is_named`, and the `chance` that it is the right one."""
+    """Return each `user` sought, how `sure` it is who it is, and the `chance` that it is the right one."""
     holders, items = pair.holders, pair.generalisations
-    named = np.full(len(directory), -1, np.int64)
-    for i, entry in enumerate(directory):
+    most = pair.n_candidates if _scoring.has_several_ids(pair) else 1
+    candidates = []
+    for entry in directory:
         found = _scoring.holders_of_all(holders, entry.terms[:, None])
         if not len(found) and items is not None:
             found = _scoring.holders_of_all(holders, [items.row(term) for term in entry.terms.tolist()])
-        if len(found) == 1:
-            named[i] = found[0]
+        candidates.append(found[: len(found) if len(found) <= most else 0].tolist())
     users = np.array([entry.user for entry in directory], np.int64)
-    chances = pl.DataFrame({"user": users, "is_named": named >= 0, "chance": pair.identity.chance(named, user=users)})
+    named = Rows.from_lists(candidates)
+    n_named = np.maximum(1, named.lengths)
+    right = pair.identity.chance(named.values.astype(np.int64), user=users[named.row_of_entry])
+    chance = np.bincount(named.row_of_entry, weights=right, minlength=len(users)) / n_named
+    chances = pl.DataFrame({"user": users, "sure": (named.lengths > 0) / n_named, "chance": chance})
     # A person with several entries is found by the best of them.
     return chances.group_by("user", maintain_order=True).agg(pl.all().max())

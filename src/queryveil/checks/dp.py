@@ -179,8 +179,10 @@ def _asked(original: QueryLog) -> pl.DataFrame:
 _SYNTHESIZED = "synthesized"
 _VERSIONED = frozenset(("queryveil", "python", "numba", "numpy", "polars", "pyarrow", "opendp", "pyspark"))
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc)\d{1,3})?(\.post\d{1,3})?(\.dev\d{1,4})?(\+[a-z0-9.]{0,20})?")
+_NOTHING = "nothing was released: no noisy count reached its threshold"
 _WARNINGS = frozenset(
     (
+        _NOTHING,
         "made with a seed: whoever knows it can take the noise away",
         "epsilon above 10 promises next to nothing: chances may differ by a factor of more than 22,026",
         "delta above 0.001 promises next to nothing: of 1,000 people one or more may see a query leave that is theirs "
@@ -217,6 +219,7 @@ def _n_told(manifest: Manifest, data: Tallies | QueryLog) -> int:
     odd = [manifest.method != "dp", manifest.texts is not None]
     odd += [columns.ids is not Ids.FRESH, columns.time is not TimeDetail.DROP]
     odd += [name not in _VERSIONED or not _VERSION.fullmatch(text) for name, text in manifest.versions.items()]
+    odd += [_NOTHING in manifest.warnings and data.n_rows > 0]
     odd += [isinstance(data, Tallies) and _SYNTHESIZED in manifest.parameters, *_odd_files(manifest, data)]
     n_odd = n_odd_warnings + n_odd_settings(manifest) + sum(odd)
     return sum(map(bool, numbers)) + sum(map(len, named)) + n_odd

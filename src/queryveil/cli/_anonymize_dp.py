@@ -87,6 +87,7 @@ def dp(
 ) -> None:
     """Make a release of noisy counts, and pay for it if there is a budget."""
     from queryveil import Dp
+    from queryveil.methods import way_out_of_no_counts
     from queryveil.methods.dp.dp import MOST_USERS, synthesized
     from queryveil.release import reserved
 
@@ -105,7 +106,7 @@ def dp(
     spark, folder = engine.start(), Path(output.removeprefix("file://"))
     if spark is not None:
         spark.check_target(output, force=force)
-    n_clicks = None
+    n_clicks, way_out = None, "more people, a smaller --max-queries or a larger --epsilon would help"
     with reserved(output, force=force) if spark is None else nullcontext(), progress_bar():
         paid.check(chosen.promise, release=folder)
         # Whatever can go wrong should do so before anything is spent.
@@ -116,6 +117,8 @@ def dp(
                 counts = chosen.anonymize(data)
                 release = counts if synthesize is None else synthesized(counts, n_users=synthesize, seed=chosen.seed)
                 release.save(output, force=force)
+            if not counts.tallies.n_queries:
+                way_out = way_out_of_no_counts(chosen, data)
             n_users, noisy, manifest = data.n_users, counts.manifest, release.as_written
             n_clicks = counts.tallies.n_clicks if chosen.clicks and synthesize is None else None
         else:
@@ -125,17 +128,16 @@ def dp(
             with paid.spent(chosen.promise, release=folder):
                 noisy = manifest = spark.anonymize(chosen, there, output, force=force)
     print_manifest(manifest, output, as_json=as_json, n_clicks=n_clicks)
-    _say_what_is_odd(noisy, delta=chosen.delta, n_users=n_users)
+    _say_what_is_odd(noisy, delta=chosen.delta, n_users=n_users, way_out=way_out)
 
 
-def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int) -> None:
+def _say_what_is_odd(manifest: Manifest, *, delta: float, n_users: int, way_out: str) -> None:
     """Warn if nothing was released, or delta is too large; the latter never in the manifest, which states no sizes."""
     if not manifest.counts.n_rows_after:
         # Privacy: this is read off the release, so anybody may know it. A log without people is not refused, since that
         # would tell of the log itself, without noise.
         thresholds = [str(part.threshold) for part in manifest.noise if part.what == "queries"]
         reached = " or, in the second round, ".join(thresholds)
-        ways = "more people, a smaller --max-queries or a larger epsilon would help"
-        echo(f"nothing was released: no noisy count reached {reached}; {ways}", err=True)
+        echo(f"nothing was released: no noisy count reached {reached}; {way_out}", err=True)
     if n_users and delta * n_users >= 1:
         echo("warning: delta is not below 1 in the number of users; choose a smaller one", err=True)

@@ -53,59 +53,44 @@ def make_release(
     as_json: bool,
 ) -> None:
     """Read the log, anonymize it, write the release, with a new key beside it if there is one, and say what it is."""
+    from queryveil.methods import warn_if_little
     from queryveil.release import reserved
 
-    spark = None if engine is None else engine.start(method=method)
+    spark, n_clicks = None if engine is None else engine.start(method=method), None
     if spark is None:
         with reserved(output, force=force), progress_bar():
-            release = method.anonymize(reading.read(log))
+            data = reading.read(log)
+            release = warn_if_little(method, data, method.anonymize(data))
             beside = {} if key is None else {key: key_beside(Path(output))}
             release.save(output, force=force, beside=beside)
             manifest = release.as_written
+            if manifest.promise.released == "queries" and release.tallies.clicks is not None:
+                n_clicks = release.tallies.n_clicks
     else:
         spark.check_target(output, force=force)
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
-    print_manifest(manifest, output, as_json=as_json)
-    _tell_little(manifest)
-
-
-_LITTLE = 0.25
-_KEEPING_MORE = {
-    "km": "a smaller --k or --m",
-    "kdelta": "a smaller --k or --min-cluster-users 1",
-    "swap": "a smaller --k or --min-query-users, or with it a longer --window",
-    "clump": "a smaller --k",
-    "partition": "a smaller --k",
-    "query_threshold": "a smaller --k",
-}
-"""By method, what makes a release larger."""
+    print_manifest(manifest, output, as_json=as_json, n_clicks=n_clicks)
+    if spark is not None:
+        _tell_little(manifest)
 
 
 def _tell_little(manifest: Manifest) -> None:
-    """Warn if nothing or hardly anything was released, and name the setting that would keep more."""
-    counts, is_of_users = manifest.counts, manifest.parameters.get("unit") == "user"
-    n_left, n_all, noun = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before, "rows"
-    if is_of_users:
-        # A transaction is a user, made of many rows.
-        n_left, n_all, noun = counts.n_users_after, counts.n_users_before, "users"
-    if n_all and not counts.n_rows_after:
-        echo("nothing was released: no row is left; weaker settings or more users would help", err=True)
-    elif n_left < _LITTLE * n_all and manifest.method in _KEEPING_MORE:
-        settings = ", ".join(
-            f"{name}={manifest.parameters[name]}" for name in ("k", "m") if name in manifest.parameters
-        )
-        whose = "" if is_of_users else f" of {counts.n_users_before:,} users"
-        echo(
-            f"little was released: {n_left:,} of {n_all:,} {noun}{whose} with {settings}; "
-            f"{_KEEPING_MORE[manifest.method]}, or a log of more users, keeps more",
-            err=True,
-        )
+    """Say that nothing or hardly anything was released, by counts alone, since a cluster is not asked again."""
+    from queryveil.methods.remains import LITTLE
+
+    counts, noun = manifest.counts, "rows"
+    n, whole = counts.n_rows_after - manifest.changed.get("rows_added", 0), counts.n_rows_before
+    if manifest.parameters.get("unit") == "user" or manifest.promise.released == "groups":
+        n, whole, noun = counts.n_users_after, counts.n_users_before, "users"
+    if n < LITTLE * whole:
+        what = "little" if n else "nothing"
+        echo(f"{what} was released: {n:,} of {whole:,} {noun}; weaker settings or more users keep more", err=True)
 
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
     """Print what was released and what it cost; `n_clicks` if clicks were tallied."""
-    from queryveil.release import sizes, text_facts
+    from queryveil.release import event_facts, sizes, text_facts
 
     if as_json:
         print_json(manifest)
@@ -117,6 +102,7 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
         {"promise": manifest.promise.in_words()}
         | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
         | text_facts(manifest)
+        | event_facts(manifest)
         | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}

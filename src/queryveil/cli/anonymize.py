@@ -131,6 +131,7 @@ def plink(
         grouping = chosen.group(data)
         measured = chosen.strict or corpus is not None
         release = _with_precision(grouping, chosen, data, corpus=corpus) if measured else grouping.release
+        release = methods.warn_if_little(chosen, data, release)
         with nullcontext() if membership is None else written_membership(grouping.membership, membership) as beside:
             release.save(output, force=force, beside=beside)
     print_manifest(release.manifest, output, as_json=as_json)
@@ -203,6 +204,13 @@ _add("clump", anonymize, method=settings.ClumpSettings, columns=None, engine=_HE
 _add("partition", anonymize, method=settings.PartitionSettings, columns=None, engine=_HERE)
 _add("swap", swap, method=settings.SwapSettings)
 _add("dp", dp, method=settings.DpSettings)
+_practice = partial(_add, panel="What industry and regulators do", engine=_HERE)
+_IN_SESSIONS = options.Columns(keep="rank,url,device,country,language")
+_practice("google-2024", anonymize, method=settings.Google2024Settings, columns=None)
+_practice("ec-2026", anonymize, method=settings.Ec2026Settings, columns=_IN_SESSIONS)
+_practice("ddg-2026", anonymize, method=settings.Ddg2026Settings, columns=_BY_DAY)
+_practice("brave-wdp", anonymize, method=settings.BraveWdpSettings, columns=_BY_DAY)
+_practice("mozilla", anonymize, method=settings.MozillaSettings, columns=_PLAIN)
 _baseline = partial(_add, panel="Baselines that promise nothing")
 _baseline("pseudonymise", anonymize, method=settings.PseudonymiseSettings, columns=_AS_AOL_DID, engine=None)
 _baseline("token-hash", token_hash, method=settings.TokenHashSettings)

@@ -15,11 +15,12 @@ from queryveil.cli import options
 from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
 from queryveil.html_tables import percent
-from queryveil.settings import setting, values_of
+from queryveil.settings import parse_share, setting, values_of
 
 if TYPE_CHECKING:
     from queryveil.attacks import Attacks
     from queryveil.attacks.limits import Limit
+    from queryveil.utility import Score
 
 
 def verify(
@@ -92,10 +93,9 @@ def sign(
 class Attackers:
     """What attackers are given, and how many people they look for."""
 
-    public: str | None = options.file_option(
-        help="A log of the same kind by other people, for attackers to learn from."
-    )
+    public: str | None = options.file_option(help="A log by other people, to learn from.")
     people: Path | None = options.file_option(help="JSON lines with name and town.")
+    later: str | None = options.file_option(help="A later log of the same people.")
     targets: int = setting(1000, help="Most people each looks for.")
     seed: int | None = setting(None, help="Repeat what attackers draw.")
 
@@ -110,6 +110,7 @@ class Attackers:
             "public": None if self.public is None else reading.read(self.public),
             "people": () if self.people is None else read_people(self.people),
             "remake": None if method is None else remaker(method, seed=self.seed),
+            "later": None if self.later is None else reading.read(self.later),
             "n_targets": self.targets,
             "seed": self.seed,
         }
@@ -144,9 +145,9 @@ def attack(
 
 
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attacks.names import label
     from queryveil.attacks.suite import ESTIMATED_EXPOSURE
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
-    from queryveil.comparison.comparison import label
 
     rows = []
     for attempt in found.attempts:
@@ -178,12 +179,13 @@ def measure(
     values: options.Values = None,
     taxonomy: options.OwnTaxonomy = None,
     membership: options.Membership = None,
+    public: str | None = options.file_option(help="A log by other people: ranking and completions are judged on it."),
     reading: options.OriginalReading,
     engine: options.Engine,
     as_json: options.Json = False,
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
-    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership)
+    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership, public=public)
     spark = engine.start()
     with progress_bar():
         if spark is not None:
@@ -194,6 +196,7 @@ def measure(
                 reading.read_original(log, release),
                 release,
                 values=options.read_values(values) if values else None,
+                public=None if public is None else reading.read(public),
                 **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             )
     if as_json:
@@ -202,9 +205,9 @@ def measure(
     rows: list[tuple[str, str, str]] = []
     for family, scores in found.by_group().items():
         rows.append((family, "", ""))
-        rows += [(f"  {score.title}", score.written, f"{score.better} is better") for score in scores]
+        rows += [(f"  {score.title}", score.written, _explained(score)) for score in scores]
     if rows:
-        print_table(("measure", "value", ""), rows)
+        print_table(("measure", "value", "what it is"), rows, ends_in_words=True)
     echo(*(f"note: {note}" for note in found.notes), err=True)
 
 
@@ -225,16 +228,15 @@ class Judging:
     limit: str = setting("5%", metavar="SHARE", help="What they may find.")
     valid_months: int = setting(12, at_least=1, at_most=120, help="When to attack again.", hidden=True)
 
-    def read(self, exceptions: Iterable[str]) -> Limit:
+    def read(self, exceptions: list[str] | None) -> Limit:
         """Return the limit, without the attackers that were ruled out."""
         from queryveil.attacks.limits import Limit
 
-        return Limit(share=options.parse_share(self.limit), exceptions=options.parse_reasons(exceptions))
+        return Limit(share=parse_share(self.limit), exceptions=options.parse_exceptions(exceptions) or {})
 
 
-Excepted = Annotated[
-    list[str] | None, typer.Option("--except", metavar="NAME=REASON", help="Rule an attacker out; repeat for more.")
-]
+def _explained(score: Score) -> str:
+    return score.about if score.better == "more" else f"{score.about}; less is better"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +263,7 @@ def report(
     membership: options.Membership = None,
     stated: Stated,
     judging: Judging,
-    excepted: Excepted = None,
+    exceptions: options.Exceptions = None,
     attackers: Attackers,
     tables: options.SwapTables,
     reading: ReportReading,
@@ -277,7 +279,7 @@ def report(
     kind = "json" if as_json else report_format
     check_report_format(kind)
     spoken(lang)
-    limit = judging.read(excepted or ())
+    limit = judging.read(exceptions)
     goes_out = output == "-" or (as_json and output is None)
     with progress_bar():
         release = queryveil.read_release(folder)

@@ -10,6 +10,7 @@ import typer
 import queryveil
 from queryveil.cli import options
 from queryveil.cli.output import print_facts, print_json, print_table, progress_bar, share
+from queryveil.errors import BadParameter
 from queryveil.html_tables import percent
 from queryveil.settings import setting
 
@@ -22,20 +23,24 @@ def synth(
     users: int | None = setting(None, help="How many users; left out: as many as the shape has."),
     seed: int = setting(0, help="The same seed gives the same log."),
     like: str = setting("web", help="web, altavista (2002) or aol (2006)."),
+    file_format: str | None = setting(None, option="format", help="ubi: queries with impressions, clicks, purchases."),
     values: bool = setting(False, help="Also write made-up term values to OUT.values.csv."),
     force: bool = setting(False, help="Replace OUT."),
     as_json: options.Json = False,
 ) -> None:
     """Make up a realistic log of any size, with planted secrets listed in OUT.secrets.jsonl."""
-    from queryveil.formats import layout_for
-    from queryveil.synthesis import write_synthetic
+    from queryveil.synthesis import layout_of, write_synthetic
 
-    layout = layout_for(output)
+    layout = layout_of(output, format=file_format)
+    if file_format not in (None, layout.format):
+        raise BadParameter("format", file_format, allowed="ubi; the ending of OUT names any other format")
     with progress_bar():
-        made = queryveil.synth(users=users, seed=seed, like=like)
+        made = queryveil.synth(users=users, seed=seed, like=like, format=layout.format)
         files = write_synthetic(made, output, layout=layout, values_seed=seed if values else None, force=force)
     names = [str(file) for file in files]
     facts: dict[str, object] = {"rows": made.log.n_rows, "users": made.log.n_users, "secrets": len(made.secrets)}
+    if made.log.events is not None:
+        facts |= {"events": made.log.events.height}
     if as_json:
         print_json(facts | {"files": names})
     else:

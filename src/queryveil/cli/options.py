@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, is_dataclass
 from enum import StrEnum
 from functools import partial
 from inspect import Parameter, Signature, signature
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -158,31 +158,28 @@ def parse_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def parse_share(text: str, *, name: str = "limit") -> float:
-    """Read `5%`, `5 %` or `0.05`.
+Exceptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except",
+        metavar="ATTACKER=REASON",
+        help="Rule an attacker out, and say why; may be repeated.",
+        rich_help_panel="What they are judged by",
+    ),
+]
 
-    >>> parse_share("5%"), parse_share("0.05")
-    (0.05, 0.05)
+
+def parse_exceptions(typed: list[str] | None) -> dict[str, str] | None:
+    """Read attackers that are ruled out, each with the reason; None if there are none.
+
+    >>> parse_exceptions(["neighbour=who has the log has the log"])
+    {'neighbour': 'who has the log has the log'}
     """
-    number, is_percent = text.strip().removesuffix("%").strip(), text.strip().endswith("%")
-    with suppress(ValueError):
-        share = float(number) / (100 if is_percent else 1)
-        if 0 <= share <= 1:
-            return share
-    raise BadParameter(name, text, allowed="a share such as 5% or 0.05")
-
-
-def parse_reasons(texts: Iterable[str]) -> dict[str, str]:
-    """Read pairs such as `sybil=REASON`; each may be given once.
-
-    >>> parse_reasons(["sybil=accounts need an invitation"])
-    {'sybil': 'accounts need an invitation'}
-    """
-    pairs = [text.partition("=") for text in texts]
+    pairs = [text.partition("=") for text in typed or ()]
     for name, _, reason in pairs:
         if not reason.strip():
             raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
-    return {name.strip(): reason.strip() for name, _, reason in pairs}
+    return {name.strip(): reason.strip() for name, _, reason in pairs} or None
 
 
 _TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the package"
@@ -297,7 +294,7 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
         else:
             taken.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
             continue
-        words = {about.flag.removeprefix("--").replace("-", "_"): about for about in settings}
+        words = {_word(about.flag): about for about in settings}
         made[name] = kind, words
         for word, about in words.items():
             chosen = about.default if isinstance(group, type | Field) else getattr(group, about.name)
@@ -316,6 +313,16 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
     command.settings = {about.flag: about for _, own in made.values() for about in own.values()}  # type: ignore[attr-defined]
     return command
+
+
+def _word(flag: str) -> str:
+    """Return an option as the name of a parameter.
+
+    >>> _word("--bad-rows"), _word("--for")
+    ('bad_rows', 'for_')
+    """
+    word = flag.removeprefix("--").replace("-", "_")
+    return f"{word}_" if iskeyword(word) else word
 
 
 def _typed(about: Setting, default: Any) -> tuple[Any, Any]:

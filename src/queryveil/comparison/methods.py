@@ -29,6 +29,11 @@ METHODS: Mapping[str, type[Any]] = {
     "partition": methods.Partition,
     "swap": methods.Swap,
     "dp": methods.Dp,
+    "google_2024": methods.Google2024,
+    "ec_2026": methods.Ec2026,
+    "ddg_2026": methods.Ddg2026,
+    "brave_wdp": methods.BraveWdp,
+    "mozilla": methods.Mozilla,
     "pseudonymise": methods.Pseudonymise,
     "token_hash": methods.TokenHash,
     "query_threshold": methods.QueryThreshold,
@@ -78,8 +83,8 @@ def build_method(
     key = new_key(None if seed is None else generator(seed))
     if "key" in names:
         taken["key"] = key
-    if name == "swap":
-        # Its ids change with time, and attackers should meet them so.
+    if name == "swap" or kind(**taken).promise.changes_ids:
+        # Its ids change with time or from row to row, and attackers should meet them so.
         policy |= {"ids": Ids.KEYED, "key": key}
     if "columns" in names:
         # A window of km gives people a new id in each: there, who is who is estimated.

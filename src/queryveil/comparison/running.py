@@ -1,28 +1,28 @@
 """Run the missing runs of a plan on one log, here or in processes of their own, and return the comparison."""
 
-import multiprocessing
 import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import copy_context
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import connection, resource_tracker
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.comparison.comparison import Comparison, check_exposure, label
-from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
+from queryveil.attacks.limits import risk
+from queryveil.attacks.names import label
+from queryveil.comparison.comparison import Comparison, check_exposure
+from queryveil.comparison.judged import ComparisonInput, Judged, name_of
 from queryveil.comparison.page import render_html
 from queryveil.comparison.plan import ORIGINAL, Plan, Run, default_plan, left_out, plan_of, read_plan
+from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError
 from queryveil.formats import read_log
 from queryveil.reports import write_whole
+from queryveil.settings import parse_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +72,16 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
     """Return all figures of all runs, one row each; what a run lacks is empty."""
     rows = []
     for row in comparison.rows:
-        judged, found = row.judged, row.exposure
-        low, high = (None, None) if found is None else found.interval
+        judged, binding = row.judged, row.ruling.binding
         plain: dict[str, str | float | bool | None] = {
             "run": row.name,
             "method": None if judged.run is None else judged.run.method,
             "standing": judged.standing,
-            "exposure": None if found is None else found.share,
-            "exposure_low": low,
-            "exposure_high": high,
-            "exposure_by_chance": None if found is None else found.chance_share,
+            "outcome": row.outcome,
+            "highest_risk": None if binding is None else row.ruling.risk,
+            "binding": None if binding is None else label(binding),
+            "rejected_by": ", ".join(map(label, row.ruling.over)) or None,
+            "excepted": ", ".join(map(label, row.ruling.excepted)) or None,
             "utility": None if row.utility is None else row.utility.value,
             "on_frontier": row.is_on_frontier,
             "picked": row.is_picked,
@@ -90,7 +90,7 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
         for one in judged.exposures:
             low, high = one.interval
             name = f"attack {label(one)}"
-            plain |= {name: one.share, f"{name} low": low, f"{name} high": high}
+            plain |= {name: one.share, f"{name} low": low, f"{name} high": high, f"{name} risk": risk(one)}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
     return pl.concat([pl.DataFrame([row]) for row in rows], how="diagonal_relaxed")
 
@@ -103,9 +103,12 @@ def compare(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
-    exposure: str | None = None,
+    limit: float | str | None = None,
+    purpose: str | None = None,
     utility: str | None = None,
-    limit: float | None = None,
+    readers: Iterable[str] | None = None,
+    exceptions: Mapping[str, str] | None = None,
+    exposure: str | None = None,
     holdout: float | None = None,
     n_targets: int = 1000,
     jobs: int = 1,
@@ -120,13 +123,22 @@ def compare(
     - folder: where figures are kept, so that a second call does only what is missing
     - public: a log by other people in place of the users held out
     - people, values: whom attackers look for by name, and what terms are worth
-    - exposure, utility, limit, holdout: as in a plan, which they override
+    - limit, purpose, utility, readers, exceptions, exposure, holdout: as in a plan, which they override
     - n_targets: people that each attacker looks for, at most
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - again: do everything again
     """
-    changes = {"exposure": exposure, "utility": utility, "limit": limit, "holdout": holdout}
+    changes: dict[str, Any] = {
+        "limit": None if limit is None else parse_share(limit),
+        "readers": None if readers is None else tuple(readers),
+        "exceptions": None if exceptions is None else dict(exceptions),
+        "exposure": exposure,
+        "holdout": holdout,
+    }
     given = {name: value for name, value in changes.items() if value is not None}
+    if purpose is not None or utility is not None:
+        # One takes the place of the other that a plan may name.
+        given |= {"purpose": purpose, "utility": utility}
     wanted = msgspec.structs.replace(_plan(plan), **given)
     wanted.check(values=values)
     check_exposure(wanted.exposure)
@@ -172,25 +184,9 @@ def judge_all(
         if home is not None:
             home.keep(judged)
 
-    if min(jobs, len(missing)) > 1:
-        judge_in_processes(missing, inputs, jobs=jobs, on_result=on_result)
-    else:
-        _judge_here(missing, inputs, on_result)
+    with Workers(jobs=min(jobs, len(missing))) as workers:
+        workers.judge(missing, inputs, on_result=on_result, n_all=len(missing))
     return [results[name_of(run)] for run in runs]
-
-
-def _judge_here(runs: Sequence[Run | None], inputs: ComparisonInput, on_result: Callable[[Judged], None]) -> None:
-    outside = copy_context()
-    for i, run in enumerate(runs):
-
-        def tell(name: str, _share: float, i: int = i, run: Run | None = run) -> None:
-            # Whoever watches from outside is told which run it is.
-            outside.run(progress.step, f"{i} of {len(runs)}: {name_of(run)} ({name})", i / len(runs))
-
-        tell("starting", 0.0)
-        with progress.watch(tell):
-            judged = judge(run, inputs)
-        on_result(judged)
 
 
 def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
@@ -201,139 +197,3 @@ def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
     if isinstance(plan, Path) or (isinstance(plan, str) and plan.endswith(".toml")):
         return read_plan(plan)
     return plan_of(plan)
-
-
-_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS")
-_PATIENCE_SECONDS = 5
-_READY = b"ready"
-_DIED = "its process was ended by the system, perhaps for want of memory; try --jobs 1"
-
-
-class Worker:
-    """A process that does one run after another, and sends the results as JSON."""
-
-    def __init__(self, inputs: ComparisonInput, *, n_threads: int) -> None:
-        # A fork of a process that has threads may hang.
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.run: Run | None = None
-        self.is_ready = False
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _few_threads(n_threads), _ignore_interrupts():
-            self._process.start()
-        theirs.close()
-        # Not as an argument: starting would wait for ever for a process that dies before it has read a long one.
-        self._send(inputs)
-
-    def begin(self, run: Run | None) -> None:
-        """Give it a run to do."""
-        self.run = run
-        self._send(run)
-
-    def _send(self, what: ComparisonInput | Run | None) -> None:
-        # That a process has died shows when its result is received.
-        with suppress(OSError):
-            self.pipe.send(what)
-
-    def could_not_start(self) -> bool:
-        """Whether it ended by itself before it sent anything."""
-        self._process.join(_PATIENCE_SECONDS)
-        return not self.is_ready and (self._process.exitcode or 0) > 0
-
-    def end(self) -> None:
-        self.pipe.close()
-        self._process.terminate()
-        self._process.join(_PATIENCE_SECONDS)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-
-
-def judge_in_processes(
-    runs: Sequence[Run | None], inputs: ComparisonInput, *, jobs: int, on_result: Callable[[Judged], None]
-) -> None:
-    """Do the runs; `on_result` is called with each result as it arrives. If a process dies, only its run fails."""
-    waiting, n_all = list(runs), len(runs)
-    n_threads = max(1, (os.cpu_count() or 1) // jobs)
-    at_work = [Worker(inputs, n_threads=n_threads) for _ in range(min(jobs, n_all))]
-    try:
-        for worker in at_work:
-            worker.begin(waiting.pop(0))
-        while at_work:
-            n_done = n_all - len(waiting) - len(at_work)
-            progress.step(f"{n_done} of {n_all}: {', '.join(name_of(each.run) for each in at_work)}", n_done / n_all)
-            for pipe in connection.wait([worker.pipe for worker in at_work]):
-                worker = next(each for each in at_work if each.pipe is pipe)
-                judged = _receive(worker, inputs, jobs=jobs)
-                if judged is None:
-                    continue
-                on_result(judged)
-                if judged.failed == _DIED or not waiting:
-                    at_work.remove(worker)
-                    worker.end()
-                if judged.failed == _DIED and waiting:
-                    worker = Worker(inputs, n_threads=n_threads)
-                    at_work.append(worker)
-                if waiting:
-                    worker.begin(waiting.pop(0))
-    finally:
-        for worker in at_work:
-            worker.end()
-
-
-def _receive(worker: Worker, inputs: ComparisonInput, *, jobs: int) -> Judged | None:
-    """Return the result that a worker sends, None if it only reports that it is ready."""
-    try:
-        sent: bytes = worker.pipe.recv()
-    except (EOFError, OSError):
-        if worker.could_not_start():
-            raise BadParameter(
-                "jobs", jobs, allowed="1 in a script that does its work outside of `if __name__ == '__main__':`"
-            ) from None
-        fingerprint = inputs.fingerprint_of(worker.run)
-        return Judged(run=worker.run, fingerprint=fingerprint, standing="failed", failed=_DIED)
-    if sent == _READY:
-        worker.is_ready = True
-        return None
-    return msgspec.json.decode(sent, type=Judged)
-
-
-def _serve(pipe: connection.Connection) -> None:
-    progress.ignore_notices()
-    pipe.send(_READY)
-    try:
-        inputs: ComparisonInput = pipe.recv()
-        while True:
-            run: Run | None = pipe.recv()
-            pipe.send(msgspec.json.encode(judge(run, inputs)))
-    except (EOFError, OSError):
-        # The parent process has ended.
-        return
-
-
-@contextmanager
-def _ignore_interrupts() -> Iterator[None]:
-    """Let a process that starts in the block ignore Ctrl-C from its first moment on.
-
-    It reaches all processes of a terminal, and the first one ends the others.
-    """
-    # Python starts this helper with the first process, and lets signals through again when it does.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _few_threads(n: int) -> Iterator[None]:
-    """Let a process that starts in the block use n threads: libraries read this when they are loaded."""
-    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
-    os.environ.update(dict.fromkeys(_THREADS, str(n)))
-    try:
-        yield
-    finally:
-        for name in _THREADS:
-            del os.environ[name]
-        os.environ.update(before)

@@ -3,11 +3,13 @@
 from shlex import quote
 
 from queryveil.attacks import Exposure, Surest
-from queryveil.attacks.limits import base_name, n_targets_needed
+from queryveil.attacks.limits import n_targets_needed
+from queryveil.attacks.names import base_name, name_title
+from queryveil.attacks.names import title as attacker
 from queryveil.html_tables import Cell, percent
 from queryveil.release import Ids
 from queryveil.reports._blocks import Badge, Block, Bullets, Commands, Figure, Form, Paragraph, Table, count, lowered
-from queryveil.reports._exposure_section import attacker, interval, meaning, named, share
+from queryveil.reports._exposure_section import interval, meaning, share
 from queryveil.reports.assessment import (
     Finding,
     Outcome,
@@ -127,7 +129,7 @@ def criteria_section(report: Report) -> list[Block]:
         Paragraph(_MEANING, kind="warning" if any(each.outcome is Outcome.FAIL for each in found) else "plain"),
     ]
     if excepted:
-        said = [f"{named(name)}, as its releaser says: {reason.rstrip('.')}." for name, reason in excepted.items()]
+        said = [f"{name_title(name)}, as its releaser says: {reason.rstrip('.')}." for name, reason in excepted.items()]
         blocks += [Paragraph("Ruled out by the releaser, and why:"), Bullets(tuple(said))]
     else:
         blocks.append(Paragraph(_NOBODY_RULED_OUT, kind="note"))
@@ -203,7 +205,7 @@ def readers_section(report: Report) -> list[Block]:
 
 
 def _stand_for(found: tuple[Exposure, ...]) -> str:
-    titles = dict.fromkeys(named(each.attacker) for each in found)
+    titles = dict.fromkeys(name_title(each.attacker) for each in found)
     shown = list(titles)[:3]
     more = f"; and {len(titles) - 3} more" if len(titles) > 3 else ""
     return "; ".join(lowered(title) if i else title for i, title in enumerate(shown)) + more

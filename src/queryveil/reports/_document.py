@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from queryveil.attacks import Attacks, Attempt
+from queryveil.attacks.names import title as attacker
 from queryveil.errors import printable
 from queryveil.html_tables import percent
 from queryveil.reports import _assessment_section as assessment
@@ -11,7 +12,7 @@ from queryveil.reports import _cost_section as cost
 from queryveil.reports import _exposure_section as exposure
 from queryveil.reports import _promise_sections as promise
 from queryveil.reports._blocks import Badge, Block, Document, Figure, Paragraph, Section, Table, count, lowered
-from queryveil.reports._exposure_section import TYPICAL, attacker, one_per_kind, share, typical
+from queryveil.reports._exposure_section import TYPICAL, one_per_kind, share, typical
 from queryveil.reports.value import Report, State
 
 _BADGES: dict[State, str] = {

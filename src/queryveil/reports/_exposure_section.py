@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from queryveil.attacks import Attacks, Attempt, Exposure, Surest
+from queryveil.attacks.names import name_title
+from queryveil.attacks.names import title as attacker
 from queryveil.attacks.suite import ESTIMATED_EXPOSURE
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
@@ -14,35 +16,6 @@ TYPICAL = 4
 """The number of known terms that one attack is shown for, in place of all numbers."""
 _BY_TERMS = ("known_terms", "likely_terms")
 _COLUMNS = ("attacker", "after", "95 % interval", "by chance", "before", "sought", "knows")
-_ATTACKERS = {
-    "known_terms": "Search terms",
-    "likely_terms": "Search terms, best guess",
-    "rare_pair": "Two or three terms together",
-    "vanity": "A name and a town",
-    "clock": "Times of queries",
-    "clock_equals": "A day, among those with the same queries",
-    "token_inversion": "Hashed terms undone",
-    "membership": "Being in the log",
-    "sybil": "Planted users",
-    "sybil_early": "Users planted early",
-    "added_rows": "Made-up rows told apart",
-    "shared_term": "What a whole group shares",
-    "repeats": "A query that one person repeats",
-    "active_id": "All to the most active id",
-    "fragments": "Texts of one person",
-    "named_fragments": "Names in texts of one person",
-    "stitch": "Rows without ids linked",
-    "site_owner": "Visitors of a clicked page",
-    "neighbour": "With and without a person",
-    "shared_weight": "Terms of the same weight",
-    "known_profile": "A further term of a known profile",
-    "as_released": "Rows taken as they stand",
-    "later_log": "The same people a month later",
-    "sensitive": "Sensitive categories of a person",
-    "counted_terms": "Search terms and their counts",
-}
-
-
 _BY_NAME = "whoever knows a few search terms of a person can find the person's rows"
 _BY_TIME = "whoever knows when a person searched can find the person's rows"
 _BY_PLANTING = "whoever plants queries beforehand learns whether a person asked them"
@@ -81,32 +54,6 @@ def meaning(found: Exposure) -> str:
     return _MEANINGS.get(found.attacker, f"the attacker \u201c{lowered(attacker(found))}\u201d succeeds")
 
 
-def attacker(found: Exposure) -> str:
-    """Return the title of an attacker with what it knows.
-
-    >>> known = {"n_known": 4, "n_wrong": 2}
-    >>> attacker(Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, **known))
-    '4 search terms and 2 wrong ones, only if sure'
-    """
-    if found.attacker in (*_BY_TERMS, "counted_terms") and found.n_known is not None:
-        wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
-        guess = {"likely_terms": "", "counted_terms": " and their counts"}.get(found.attacker, ", only if sure")
-        return f"{found.n_known} search terms{wrong}{guess}"
-    return named(found.attacker)
-
-
-def named(name: str) -> str:
-    """Return the title of an attacker by its name alone.
-
-    >>> named("rebuild_2+T"), named("known_terms"), named("nosuch_thing")
-    ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
-    """
-    if name.startswith("rebuild_"):
-        which = name.removeprefix("rebuild_")
-        return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
-    return _ATTACKERS.get(name, capitalized(name.replace("_", " ")))
-
-
 def _is_rebuilder(name: str) -> bool:
     """Return whether an attacker tries to undo an exchange of queries."""
     return name.startswith(("as_released", "active_id", "rebuild_"))
@@ -134,7 +81,7 @@ def exposure_section(report: Report) -> list[Block]:
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
         blocks.append(Paragraph(best, kind="note"))
     if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
-        blocks.append(Paragraph(f"{named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
+        blocks.append(Paragraph(f"{name_title('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
         blocks.append(Paragraph(f"{capitalized(ESTIMATED_EXPOSURE)}.", kind="note"))
     if report.attacks.skipped:
@@ -244,7 +191,7 @@ def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
-        name = "exchange undone" if _is_rebuilder(one.attacker) else named(one.attacker)
+        name = "exchange undone" if _is_rebuilder(one.attacker) else name_title(one.attacker)
         names.setdefault(one.reason, {})[name] = None
     # Some names have commas of their own.
     return tuple(f"{capitalized('; '.join(map(lowered, found)))}: {reason}." for reason, found in names.items())

@@ -10,7 +10,8 @@ from enum import StrEnum
 import polars as pl
 
 from queryveil.attacks import Attacks, Exposure
-from queryveil.attacks.limits import GUESSED, Limit, base_name, risk
+from queryveil.attacks.limits import GUESSED, Limit, risk
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, Reader
 from queryveil.data import Groups, QueryLog, Tallies, Transactions
 from queryveil.guarantees import KmAnonymity

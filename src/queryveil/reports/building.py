@@ -42,6 +42,7 @@ def report(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     remake: Callable[[QueryLog], Release] | None = None,
+    later: QueryLog | None = None,
     values: pl.DataFrame | None = None,
     membership: pl.DataFrame | None = None,
     show: bool = False,
@@ -55,7 +56,8 @@ def report(
 
     - key: that of keyed ids or hashed terms
     - taxonomy, classifier: those the release was made with, if they are your own
-    - public, people, remake: what some attackers need: a log by other people, a directory, the method of the release
+    - public, people, remake, later: what some attackers need: a log by other people, a directory, the method of the
+      release, a log of the same people from another time
     - values, membership: what terms are worth, and who is in which group
     - show: let the report hold the release's most frequent queries; otherwise it has no text of any log
     - n_targets, seed: people that each attacker looks for at most, and what repeats their draws; without a seed one
@@ -84,9 +86,9 @@ def report(
     judgement = _judge(judged, original, key=key, taxonomy=tree, classifier=classifier)
     validity = _validity(judged, n_targets=n_targets, seed=seed, months=valid_months)
     crowd = suite.attackers(judged, n_targets=n_targets, seed=validity.seed if seed is None else seed)
-    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership, later=later)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
-    measures, why_no_measures = _measure(pair, values=values, membership=membership)
+    measures, why_no_measures = _measure(pair, values=values, membership=membership, public=public, seed=seed)
     progress.step("counting records that stand alone")
     has_rows = pair is not None and isinstance(judged.data, QueryLog)
     isolation = isolation_of(judged, tokens=pair.release_tokens if pair is not None and has_rows else None)
@@ -190,12 +192,18 @@ def _attack(pair: Pair | None, crowd: Sequence[Attacker], auxiliary: AuxiliaryDa
 
 
 def _measure(
-    pair: Pair | None, *, values: pl.DataFrame | None, membership: pl.DataFrame | None
+    pair: Pair | None,
+    *,
+    values: pl.DataFrame | None,
+    membership: pl.DataFrame | None,
+    public: QueryLog | None,
+    seed: int | None,
 ) -> tuple[Measures | None, str]:
     if pair is None:
         return None, _NOT_MEASURED
     try:
-        return measuring.run(pair, values=values, membership=membership), ""
+        reference = measuring.reference_of(pair, public=public, seed=seed or 0)
+        return measuring.run(pair, values=values, membership=membership, reference=reference), ""
     except BadInput as error:
         # A release that has more than its original cannot be measured by it, and the verdict says what is wrong.
         return None, f"Nothing was measured: {error}."

@@ -135,7 +135,7 @@ class Language:
         r"""Return a text with its numbers as they are written in this language.
 
         >>> Language("de").figures("1,234.5 of 20,000 (6.17 %)")
-        '1.234,5 of 20.000 (6,17\\xa0%)'
+        '1.234,5 of 20.000 (6,17\xa0%)'
         """
         if self.name == "en":
             return text

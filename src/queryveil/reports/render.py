@@ -6,9 +6,11 @@ A page is one HTML file that asks for nothing else, in light, dark, narrow and p
 import os
 import re
 import secrets
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,11 +96,14 @@ def page(
     lead: Iterable[Html] = (),
     kicker: str = "",
     footer: str = "",
+    style: str = "",
+    script: str = "",
     lang: str = "en",
 ) -> str:
     """Return the whole document; `lead` stands below the title, and `kicker` is a small line above it.
 
-    It has no script, and its policy forbids the browser to load anything.
+    Its policy forbids the browser to load anything, and to run anything but its own `script`, if it has one. A `style`
+    comes on top of that of all pages.
 
     >>> text = page(title="A < B", body=[section("What it cost", body=[paragraph("Nothing.")])])
     >>> "<title>A &lt; B</title>" in text, "<h1>A &lt; B</h1>" in text
@@ -109,14 +114,16 @@ def page(
     return Template(_template("page.html")).substitute(
         lang=escape(lang),
         title=without_marks(escape(title)),
-        style=_template("style.css").rstrip(),
+        style=(_template("style.css") + style).rstrip(),
+        policy=f"; script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else "",
+        script=f"<script>{script}</script>" if script else "",
         header=joined(header),
         body=joined(body),
         footer=f"<footer>{escape(footer)}</footer>" if footer else "",
     )
 
 
-def joined(parts: Iterable[Html]) -> Html:
+def joined(parts: Iterable[str]) -> Html:
     return Html("\n".join(parts))
 
 

@@ -51,10 +51,12 @@ def curves_of(pair: Pair) -> Curves | None:
         return Curves(what="terms", before=before, after=after)
     if not isinstance(data, QueryLog | Tallies):
         return None
-    is_noisy = isinstance(data, Tallies)
-    asked = data.frame["count"].to_numpy() if is_noisy else _asked(pair.release_tokens)
+    is_counted = isinstance(data, Tallies)
+    asked = data.frame["count"].to_numpy() if is_counted else _asked(pair.release_tokens)
     before = points_of(_asked(pair.original_tokens))
-    return Curves(what="queries", before=before, after=points_of(asked), of_people=is_noisy)
+    return Curves(
+        what="queries", before=before, after=points_of(asked), of_people=pair.release.promise.is_noisy and is_counted
+    )
 
 
 def points_of(counts: Int64s) -> Points:

@@ -1,7 +1,7 @@
-"""Put a made-up log together, some users at a time, and what advertisers would bid for its terms."""
+"""Put a made-up log together, some users at a time, with its planted people, and write it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,18 +10,23 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bools, Floats, Int64s, Layout, QueryLog
+from queryveil.data import Bools, Format, Int64s, Layout, QueryLog
 from queryveil.errors import BadFile, BadParameter
 from queryveil.formats import layout_for, write_log
+from queryveil.formats.values import ISO_ZONED
 from queryveil.progress import step
 from queryveil.rng import generator
-from queryveil.synthesis.sessions import N_TOPICS, NAVIGATE, NONE, Rows, draw_rows, draw_times
-from queryveil.synthesis.shapes import SHAPES, Shape, history_lengths, mandelbrot, ranks
-from queryveil.synthesis.vocabulary import N_SUBTOPICS, Vocabulary, build_vocabulary, invent
+from queryveil.synthesis import events as made_events
+from queryveil.synthesis.sessions import NAVIGATE, NONE, Rows, draw_rows, draw_times
+from queryveil.synthesis.shapes import SHAPES, Shape, history_lengths
+from queryveil.synthesis.values import term_values
+from queryveil.synthesis.vocabulary import Vocabulary, build_vocabulary, invent
 
 N_OTHERS = 12  # how many other users at least ask for the name, and how many others for the town
 VICTIM_ROWS = 7
-_ENDINGS = pl.Series([".com", ".org", ".com", ".com"])
+PLANTED_MORE, MOST_PLANTED = 12_000, 500
+"""Above so many users a log of the web has more planted people: a limit of exposure of 5 % needs 73."""
+UBI_LAYOUT = Layout(format=Format.UBI, time_format=ISO_ZONED)
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +53,22 @@ class Planting(NamedTuple):
     place: Int64s
     cells: Int64s
 
+    def with_more(self, other: "Planting") -> "Planting":
+        """Return these people and others."""
+        secrets = [np.concatenate(pair) for pair in zip(self.secrets, other.secrets, strict=True)]
+        user, place, cells = (np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True))
+        return Planting((secrets[0], secrets[1], secrets[2]), user, place, cells)
 
-def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, others: Int64s) -> Planting:
-    """Draw the queries of the planted people, and those of others for the same names and towns."""
+
+def plant(
+    rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, others: Int64s, n_before: int = 0
+) -> Planting:
+    """Draw the queries of the planted people, and those of others for the same names and towns.
+
+    `n_before` others have been planted already, with names and towns of their own.
+    """
     n = len(victims)
-    index = np.arange(n)
+    index = np.arange(n_before, n_before + n)
     # From ranges that no other query draws from; nobody else asks for a name and its town.
     names, towns = vocabulary.start("secret_name") + index, vocabulary.start("secret_town") + index
     illnesses, given = vocabulary.draw(rng, "illness", n), vocabulary.draw(rng, "given", n)
@@ -69,7 +85,7 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, 
     told = np.stack([np.stack(row, axis=1) for row in story], axis=1).reshape(-1, 3)
     n_each = min(N_OTHERS, len(others) // (2 * n))
     crowd = others[: 2 * n * n_each]
-    secret = np.repeat(index, 2 * n_each)
+    secret = np.repeat(np.arange(n), 2 * n_each)
     for_name = np.tile(np.arange(2 * n_each) < n_each, n)
     shops = np.where(for_name, NONE, vocabulary.draw(rng, "business", len(crowd)))
     said = np.stack([shops, np.where(for_name, names[secret], towns[secret]), np.full(len(crowd), NONE)], axis=1)
@@ -80,19 +96,15 @@ def plant(rng: np.random.Generator, *, vocabulary: Vocabulary, victims: Int64s, 
 
 def draw_clicks(rng: np.random.Generator, *, vocabulary: Vocabulary, rows: Rows) -> tuple[pl.Series, pl.Series]:
     """Return rank and URL of each row, null where nothing was clicked."""
-    n, first, n_sites = len(rows.user), vocabulary.start("site"), vocabulary.size("site")
-    urls = "http://www." + vocabulary.table.slice(first, n_sites) + _ENDINGS.gather(np.arange(n_sites) % 4)
+    n, first = len(rows.user), vocabulary.start("site")
     clicked = rng.random(n) < vocabulary.shape.clicked
     navigates = rows.kind == NAVIGATE
     rank = rng.geometric(np.where(navigates, 0.9, 0.4)).clip(max=50)
-    # The result depends on need and rank alone: mixing their numbers stands in for a search engine.
-    mixed = rows.core.astype(np.uint64) * np.uint64(2_654_435_761) + rank.astype(np.uint64) * np.uint64(40_503_001)
-    share = mixed % np.uint64(2**32) / 2.0**32
-    place = ranks(mandelbrot(max(1, n_sites // N_TOPICS), power=0.7, offset=2.0), share)
-    site = np.minimum(place * N_TOPICS + rows.subtopic // N_SUBTOPICS, n_sites - 1)
+    site = made_events.sites_found(vocabulary, core=rows.core, subtopic=rows.subtopic, rank=rank)
     own = navigates & (rank == 1)
     site[own] = rows.core[own] - first
     hidden = pl.Series(~clicked)
+    urls = made_events.site_urls(vocabulary)
     return pl.Series(rank).set(hidden, None), urls.gather(pl.Series(site).set(hidden, None))
 
 
@@ -111,14 +123,38 @@ class Synthetic:
         return f"Synthetic(log={self.log!r}, n_secrets={len(self.secrets)})"
 
 
-def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "web") -> Synthetic:
+class _Users(NamedTuple):
+    """One entry per user, and what is planted among them."""
+
+    lengths: Int64s
+    is_bot: Bools
+    ids: pl.Series
+    planting: Planting
+    victims: Int64s
+
+
+def synthesize(
+    *,
+    users: int | None = None,
+    seed: int = 0,
+    like: Shape | str = "web",
+    format: Format | str | None = None,  # noqa: A002
+) -> Synthetic:
     """Make up a query log of a given shape and size, with people planted whose secrets are known.
 
     Without `users` the log has its shape's own number (web 1,000, altavista 367,803, aol 650,000), bots included. Rows
     are in order of user and time. The same arguments give the same log.
 
+    - `format`: the kind of file that it is for. The queries of `ubi` have impressions, clicks, carts and purchases
+      beside them (`log.events`, ranks from 1), and some have an error that the next one corrects. In all formats but
+      aol and excite, searches have a device, a country and a language. Without a format a row is as in AOL's log: a
+      query, and the rank and URL of its click. The same seed gives the same queries in every format, but for the added
+      ones with errors.
+
     >>> synthesize(users=10, seed=7)
     Synthetic(log=QueryLog(n_rows=101, n_users=10, columns=['user', 'query', 'time', 'rank', 'url']), n_secrets=3)
+    >>> synthesize(users=10, seed=7, format="ubi").log.events["action"].unique().sort().to_list()
+    ['add_to_cart', 'click', 'impression']
     """
     shape = like if isinstance(like, Shape) else SHAPES.get(like)
     if shape is None:
@@ -128,9 +164,52 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
         raise BadParameter("users", users, allowed="1 or more")
     if seed < 0:
         raise BadParameter("seed", seed, allowed="0 or more")
+    if format is not None and format not in _FORMATS:
+        raise BadParameter("format", format, allowed=f"one of {', '.join(_FORMATS)}")
     rng = generator(seed)
-    n_secrets, n_bots = min(users, 100, max(3, users // 1000)), users // shape.users_per_bot
-    vocabulary = build_vocabulary(shape, users=users, n_secrets=n_secrets, shift=int(rng.integers(0, 100_000)))
+    # What was added later has generators of its own, so that seeds give the logs that they gave before.
+    of_more, of_events = rng.spawn(2)
+    n_secrets = min(users, 100, max(3, users // 1000))
+    n_more = _n_planted_more(shape, users=users, n_secrets=n_secrets)
+    shift = int(rng.integers(0, 100_000))
+    vocabulary = build_vocabulary(shape, users=users, n_secrets=n_secrets, n_more=n_more, shift=shift)
+    made = _draw_users(rng, of_more, vocabulary=vocabulary, users=users, n_secrets=n_secrets, n_more=n_more)
+    parts = []
+    for part in _chunks(
+        rng, of_events, vocabulary=vocabulary, users=made, format=None if format is None else Format(format)
+    ):
+        parts.append(part)
+        step("making up queries", sum(each.frame.height for each in parts) / int(made.lengths.sum()))
+    words = [vocabulary.table.gather(each) for each in made.planting.secrets]
+    secrets = tuple(
+        Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
+        for user, name, town, illness in zip(made.ids.gather(made.victims), *words, strict=True)
+    )
+    return Synthetic(log=_joined(of_events, parts), secrets=secrets)
+
+
+_FORMATS = tuple(each for each in Format if each is not Format.TRANSACTIONS)
+_WITHOUT_PLACES = (None, Format.AOL, Format.EXCITE)
+
+
+def _n_planted_more(shape: Shape, *, users: int, n_secrets: int) -> int:
+    """Return how many people are planted beside the first ones."""
+    if shape.users_per_planted is None or users <= PLANTED_MORE:
+        return 0
+    return max(0, min(MOST_PLANTED, users // shape.users_per_planted) - n_secrets)
+
+
+def _draw_users(
+    rng: np.random.Generator,
+    of_more: np.random.Generator,
+    *,
+    vocabulary: Vocabulary,
+    users: int,
+    n_secrets: int,
+    n_more: int,
+) -> _Users:
+    shape = vocabulary.shape
+    n_bots = users // shape.users_per_bot
     lengths = history_lengths(rng, users=users, mean=shape.rows_per_user, most=shape.max_rows, power=shape.tail)
     victims, bots, others = np.split(rng.permutation(users), [n_secrets, n_secrets + n_bots])
     lengths[victims] = np.maximum(lengths[victims], VICTIM_ROWS + 1)
@@ -140,46 +219,82 @@ def synthesize(*, users: int | None = None, seed: int = 0, like: Shape | str = "
     numbers = np.sort(rng.choice(40 * users + 1000, size=users, replace=False)) + 1000
     ids = pl.Series("user", numbers).cast(pl.String)
     planting = plant(rng, vocabulary=vocabulary, victims=victims, others=others)
-    frames = []
-    for frame in _chunks(rng, vocabulary=vocabulary, lengths=lengths, is_bot=is_bot, ids=ids, planting=planting):
-        frames.append(frame)
-        step("making up queries", sum(f.height for f in frames) / int(lengths.sum()))
-    words = [vocabulary.table.gather(each) for each in planting.secrets]
-    secrets = tuple(
-        Secret(user=user, name=name, town=town, illness=illness, terms=(name, town))
-        for user, name, town, illness in zip(ids.gather(victims), *words, strict=True)
-    )
-    return Synthetic(log=QueryLog(frame=pl.concat(frames, rechunk=False)), secrets=secrets)
+    if n_more:
+        # Nobody gets more rows, so that all other rows stay as they are.
+        rest = others[~np.isin(others, planting.user)]
+        long_enough = lengths[rest] > VICTIM_ROWS
+        more, rest = rest[long_enough][:n_more], np.concatenate([rest[~long_enough], rest[long_enough][n_more:]])
+        second = plant(of_more, vocabulary=vocabulary, victims=more, others=rest, n_before=n_secrets)
+        planting, victims = planting.with_more(second), np.concatenate([victims, more])
+    return _Users(lengths, is_bot, ids, planting, victims)
+
+
+class _Part(NamedTuple):
+    """The searches of some users, and their events if the format has them."""
+
+    frame: pl.DataFrame
+    events: pl.DataFrame | None
 
 
 def _chunks(
     rng: np.random.Generator,
+    of_events: np.random.Generator,
     *,
     vocabulary: Vocabulary,
-    lengths: Int64s,
-    is_bot: Bools,
-    ids: pl.Series,
-    planting: Planting,
-) -> Iterator[pl.DataFrame]:
-    shape, total = vocabulary.shape, np.cumsum(lengths)
+    users: _Users,
+    format: Format | None,  # noqa: A002
+) -> Iterator[_Part]:
+    shape, total = vocabulary.shape, np.cumsum(users.lengths)
     cuts = np.unique(np.searchsorted(total, np.arange(CHUNK_ROWS, total[-1], CHUNK_ROWS)) + 1)
     edges = [0, *(int(cut) for cut in cuts if cut < len(total)), len(total)]
     n_novel = 0
     for start, stop in pairwise(edges):
-        some, bots = lengths[start:stop], is_bot[start:stop]
+        some, bots = users.lengths[start:stop], users.is_bot[start:stop]
         rows = draw_rows(rng, vocabulary=vocabulary, lengths=some, is_bot=bots)
-        _write_planting(rows, planting, start=start, stop=stop, first=np.cumsum(some) - some)
+        _write_planting(rows, users.planting, start=start, stop=stop, first=np.cumsum(some) - some)
         times = draw_times(rng, shape=shape, rows=rows, lengths=some, is_bot=bots)
         serials = vocabulary.next_serial + n_novel + np.arange(rows.n_novel)
         n_novel += rows.n_novel
-        columns = {
-            "user": ids.slice(start, stop - start).gather(rows.user),
-            "query": _spell(rows, pl.concat([vocabulary.table, invent(serials)]).rechunk()),
+        query = _spell(rows, pl.concat([vocabulary.table, invent(serials)]).rechunk())
+        columns, source = {}, np.arange(len(times))
+        found = None
+        if shape.has_clicks:
+            # Drawn for every format, since later draws depend on it.
+            columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows)
+        if format is Format.UBI:
+            source, is_wrong, times, query = made_events.add_corrections(
+                of_events, user=rows.user, seconds=times, query=query
+            )
+            searches = made_events.Searches.of(rows, source=source, seconds=times, is_wrong=is_wrong)
+            found = made_events.draw_events(of_events, vocabulary=vocabulary, searches=searches)
+            columns = {}
+        if format not in _WITHOUT_PLACES:
+            columns |= made_events.draw_places(
+                of_events, vocabulary=vocabulary, rows=rows, source=source, seconds=times
+            )
+        first = {
+            "user": users.ids.slice(start, stop - start).gather(rows.user[source]),
+            "query": query,
             "time": pl.Series(np.datetime64(shape.start, "us") + times.astype("timedelta64[s]")),
         }
-        if shape.has_clicks:
-            columns["rank"], columns["url"] = draw_clicks(rng, vocabulary=vocabulary, rows=rows)
-        yield pl.DataFrame(columns)
+        yield _Part(pl.DataFrame(first | columns), found)
+
+
+def _joined(rng: np.random.Generator, parts: list[_Part]) -> QueryLog:
+    """Return the log of all parts; where there are events, searches are numbered at random."""
+    frame = pl.concat([part.frame for part in parts], rechunk=False)
+    events = [part.events for part in parts if part.events is not None]
+    if not events:
+        return QueryLog(frame=frame)
+    # In order they would tell which searches are of one user.
+    numbers = pl.Series("search", rng.permutation(frame.height) + frame.height + 1).cast(pl.String)
+    first = np.cumsum([0, *(part.frame.height for part in parts)])
+    named = [
+        each.with_columns(search=numbers.slice(start, part.frame.height).gather(each["search"]))
+        for each, part, start in zip(events, parts, first.tolist(), strict=False)
+    ]
+    log = QueryLog(frame=frame.with_columns(numbers), events=pl.concat(named, rechunk=False))
+    return replace(log, layout=UBI_LAYOUT)
 
 
 def _write_planting(rows: Rows, planting: Planting, *, start: int, stop: int, first: Int64s) -> None:
@@ -199,6 +314,16 @@ def _spell(rows: Rows, table: pl.Series) -> pl.Series:
     return pl.DataFrame(columns).select(query=pl.concat_str(pl.all(), separator=" ", ignore_nulls=True))["query"]
 
 
+def layout_of(path: Path, *, format: Format | str | None = None) -> Layout:  # noqa: A002
+    """Return the layout of a new file: UBI if asked for, else the one that its ending names."""
+    layout = layout_for(path)
+    if format != Format.UBI:
+        return layout
+    if layout.format is not Format.JSONL:
+        raise BadParameter("the ending of a UBI file", path.suffix or path.name, allowed=".ndjson or .jsonl")
+    return replace(UBI_LAYOUT, compression=layout.compression)
+
+
 def write_synthetic(
     made: Synthetic,
     path: str | Path,
@@ -213,72 +338,10 @@ def write_synthetic(
     if there := [file for file in files if file.exists() and not force]:
         raise BadFile(str(there[0]), "is already there; choose another name, or replace it with --force")
     try:
-        write_log(made.log, log, layout=layout or layout_for(log))
+        write_log(made.log, log, layout=layout or layout_of(log, format=made.log.layout.format))
         secrets.write_bytes(msgspec.json.Encoder().encode_lines(made.secrets))
         if values_seed is not None:
             term_values(made.log, seed=values_seed).write_csv(values)
     except OSError as error:
         raise BadFile(str(path), f"could not be written: {error.strerror}") from None
     return files
-
-
-LISTED = 0.47  # share of the terms that are in the table (117,916 of 251,115 in the paper), frequent ones first
-WITH_CLICKS = 0.55  # share of the listed terms that have an estimate of the clicks; the others have null
-TERMS_PER_GIANT = 3000
-
-
-def term_values(log: QueryLog, *, seed: int) -> pl.DataFrame:
-    """Make up bid, clicks and impressions for about half of a log's terms.
-
-    The Pearson correlations resemble those of Burghardt et al., table 3: clicks and impressions 0.40, revenue (bid
-    times clicks) and bid 0.58, impressions and users 0.15, all others near zero. They settle at about 20,000 terms. As
-    there, a few giant bids make up most of the revenue.
-
-    >>> log = QueryLog.from_frame({"user": ["1", "2"], "query": ["jaguar price", "jaguar"]})
-    >>> term_values(log, seed=7).columns
-    ['term', 'bid', 'clicks', 'impressions']
-    """
-    if seed < 0:
-        raise BadParameter("seed", seed, allowed="0 or more")
-    rng = generator(seed)
-    terms = _listed(rng, log)
-    n, users = terms.height, terms["users"].to_numpy().astype(np.float64)
-    shown = rng.lognormal(np.log(300), 2.2, n).clip(max=5e6)
-    has_clicks = rng.random(n) < WITH_CLICKS
-    # Clicks share the part of the impressions that has nothing to do with the log.
-    clicks = 0.40 * _scaled(shown, has_clicks) + 0.03 * _scaled(users, has_clicks)
-    clicks = 800 * (clicks + 0.91 * _scaled(rng.lognormal(0, 2.0, n), has_clicks))
-    impressions = shown + 0.145 * _spread(shown) * _scaled(users, users > 0)
-    bid = rng.lognormal(np.log(0.4), 0.8, n).clip(0.05, 30.0)
-    # What is clicked most is cheap: else revenue would follow the clicks.
-    bid = np.where(clicks > 2000, 0.05 + bid / 8, bid)
-    giants = rng.permutation(np.flatnonzero(has_clicks))[: max(6, n // TERMS_PER_GIANT)]
-    bid[giants] = 919.0 * np.arange(1, len(giants) + 1) ** -0.35
-    hot = np.arange(len(giants)) % 3 == 1
-    clicks[giants] = np.where(hot, 2000 * rng.uniform(0.9, 1.1, len(giants)), rng.integers(1, 20, len(giants)))
-    return pl.DataFrame(
-        {
-            "term": terms["term"],
-            "bid": bid.round(2),
-            "clicks": pl.Series(clicks.round().astype(np.int64)).set(pl.Series(~has_clicks), None),
-            "impressions": np.maximum(impressions.round(), 1).astype(np.int64),
-        }
-    ).sort("term")
-
-
-def _listed(rng: np.random.Generator, log: QueryLog) -> pl.DataFrame:
-    """Return about half of a log's terms with the number of their users, frequent ones more often than rare ones."""
-    words = pl.col("query").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+")
-    asked = log.frame.lazy().select("user", term=words).explode("term").drop_nulls().unique()
-    counts = asked.group_by("term").agg(users=pl.len()).sort("term").collect()
-    order = np.argsort(-(np.log(counts["users"].to_numpy()) + rng.random(counts.height)), kind="stable")
-    return counts[np.sort(order[: max(1, round(LISTED * len(order)))])] if len(order) else counts
-
-
-def _scaled(values: Floats, among: Bools) -> Floats:
-    spread = _spread(values[among])
-    return values / spread if spread > 0 else np.zeros_like(values)
-
-
-def _spread(values: Floats) -> float:
-    return float(np.std(values)) if len(values) else 0.0

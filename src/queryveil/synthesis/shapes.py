@@ -48,9 +48,19 @@ class Shape:
     sites: int = 200
     growth: float = 0.8
     users_per_bot: int = 1000
+    users_per_planted: int | None = None  # in large logs; None: one in a thousand in logs of all sizes
 
 
-WEB = Shape(name="web", users=1000, rows_per_user=12.0, max_rows=600, tail=2.4, start=datetime(2024, 3, 1), days=30)
+WEB = Shape(
+    name="web",
+    users=1000,
+    rows_per_user=12.0,
+    max_rows=600,
+    tail=2.4,
+    start=datetime(2024, 3, 1),
+    days=30,
+    users_per_planted=160,
+)
 ALTAVISTA = Shape(
     name="altavista",
     users=367_803,

@@ -82,6 +82,12 @@ class Vocabulary:
     table: pl.Series
     ranges: dict[str, tuple[int, int]]
     next_serial: int
+    n_more: int = 0  # how many names and towns were added for people planted in large logs
+
+    def numbers(self, word: Int64s) -> Int64s:
+        """Return the numbers that words would have without the names and towns of people planted in large logs."""
+        is_after = (word >= self.start("secret_town")).astype(np.int64) + (word >= len(self.table))
+        return np.asarray(word - self.n_more * is_after, np.int64)
 
     def start(self, kind: str) -> int:
         """Return the number of the first word of a kind."""
@@ -100,8 +106,9 @@ class Vocabulary:
         return self.start(kind) + ranks(mandelbrot(self.size(kind), power=power, offset=offset), rng.random(n))
 
 
-def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) -> Vocabulary:
+def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, n_more: int = 0, shift: int) -> Vocabulary:
     """Lay out the words for a log of that many users; `shift` makes the invented ones differ."""
+    n_secrets += n_more
     scale = (users / shape.users) ** shape.growth
     lists = words()
     head = [word for topic in lists["topics"].values() for subtopic in topic for word in subtopic.split()]
@@ -130,4 +137,4 @@ def build_vocabulary(shape: Shape, *, users: int, n_secrets: int, shift: int) ->
     table = pl.concat([column.rename("word") for column in parts.values()]).rechunk()
     next_serial = shift + n_sites + 16 * N_SUBTOPICS * n_tail
     ranges = dict(zip(parts, pairwise(ends), strict=True))
-    return Vocabulary(shape=shape, table=table, ranges=ranges, next_serial=next_serial)
+    return Vocabulary(shape=shape, table=table, ranges=ranges, next_serial=next_serial, n_more=n_more)

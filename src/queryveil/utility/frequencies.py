@@ -1,13 +1,19 @@
-"""Utility for statistics and profiling: top queries and URLs, frequencies, and each user's queries by category."""
+"""Utility for statistics and profiling: top queries and URLs, frequencies, trends, and each user's categories."""
+
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Int8s, Int64s
+from queryveil.data import Bools, Floats, Int8s, Int64s
+from queryveil.data.rows import Rows
+from queryveil.kernels import njit
 from queryveil.pairing import ESTIMATED, Identity, Pair
 from queryveil.release.texts import N_TOP, n_top_kept
-from queryveil.text.classifier import CATEGORIES, Classifier
+from queryveil.text.classifier import CATEGORIES
 from queryveil.utility.score import Measures, Score, kept, note, share
+from queryveil.utility.views import View
 
 N_RANKED = 1000
 
@@ -70,6 +76,68 @@ def spearman(one: Int64s, other: Int64s) -> float:
     return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale else 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Trends:
+    """How often each common query of a log is asked in each week, or on each day of a log of one week.
+
+    - `every`: the length of a period, as Polars writes it.
+    - `common`: the numbers of the queries looked at.
+    - `periods`: the periods in which the log has queries, in their order.
+    - `n_asked`: how often each of these queries is asked in each period.
+    """
+
+    every: str
+    common: Int64s
+    periods: pl.Series
+    n_asked: Int64s
+
+    @classmethod
+    def of(cls, view: View) -> Self | None:
+        """Count the queries of a log by week, or by day; None if it has no times or all of one day."""
+        common = np.flatnonzero(view.is_common)
+        if not view.has_times or view.rows is None or not len(common):
+            return None
+        for every in ("1w", "1d"):
+            periods = view.rows["time"].drop_nulls().dt.truncate(every).unique().sort()
+            if len(periods) > 1:
+                empty = cls(every=every, common=common, periods=periods, n_asked=np.zeros((0, 0), np.int64))
+                found = replace(empty, n_asked=empty.count(view))
+                return found if found.is_mixed.any() else None
+        return None
+
+    @property
+    def is_mixed(self) -> Bools:
+        """Whether queries are asked more or less often in each period: without, there is no order."""
+        return np.asarray(self.n_asked.min(axis=0) < self.n_asked.max(axis=0), np.bool_)
+
+    def count(self, view: View) -> Int64s:
+        """Return how often each query is asked in each period."""
+        shape = (len(self.common), len(self.periods))
+        if not view.has_times or view.rows is None:
+            return np.zeros(shape, np.int64)
+        numbers = pl.DataFrame({"query": self.common.astype(np.int32), "place": np.arange(shape[0])})
+        places = self.periods.to_frame("period").with_columns(column=pl.int_range(pl.len()))
+        timed = view.rows.with_columns(period=pl.col("time").dt.truncate(self.every))
+        cells = (
+            timed.join(numbers, on="query")
+            .join(places, on="period")
+            .select(pl.col("place") * shape[1] + pl.col("column"))
+        )
+        return np.bincount(cells["place"].to_numpy(), minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
+
+    def measure(self, view: View) -> Measures:
+        """Return the rank correlation of how often queries are asked, for the mean period, 0 if it is below."""
+        after, periods = self.count(view), np.flatnonzero(self.is_mixed)
+        found = [spearman(self.n_asked[:, period], after[:, period]) for period in periods]
+        value = float(np.average(found, weights=self.n_asked.sum(axis=0)[periods]))
+        what = "week" if self.every == "1w" else "day"
+        about = (
+            f"of the order of the common queries by how often they are asked each {what} is there (rank correlation)"
+        )
+        notes = () if view.has_times else ("the release has no times, so that it shows no trends",)
+        return Measures(scores=(kept("trends_kept", max(0.0, value), about=about, group="search"),), notes=notes)
+
+
 _N = len(CATEGORIES) + 1
 """The last one is for queries without a category."""
 
@@ -82,7 +150,7 @@ def category_profiles(pair: Pair) -> Measures:
     """Measure how many profiles are unchanged, and how far the others moved."""
     if not pair.n_users:
         return Measures(notes=("profiles are left out: the log has no users",))
-    category = Classifier().classify(pair.queries).category
+    category = pair.categories
     before = _count(pair.original_rows, category, n_owners=pair.n_users)
     after = _count(pair.released_rows, category, n_owners=pair.n_candidates)
     # A released user who may be any of n people is a part of each of their profiles. With windows a person is several
@@ -106,6 +174,16 @@ def _count(rows: pl.DataFrame, category: Int8s, *, n_owners: int) -> Int64s:
     return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
 
 
+@njit(cache=True, nogil=True)
+def _sum_by_owner(owners: Rows[np.int32], parts: Floats, n_users: int) -> Floats:
+    """Return the sum of the rows of all that each user owns; there may be hundreds of owners to a row."""
+    summed = np.zeros((n_users, parts.shape[1]))
+    for row in range(len(owners.ptr) - 1):
+        for owner in owners.values[owners.ptr[row] : owners.ptr[row + 1]]:
+            summed[owner] += parts[row]
+    return summed
+
+
 def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
     """Return the released counts of each user, and how much of the user is there, 0 to 1.
 
@@ -117,9 +195,7 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     """
     owners = identity.users
     parts = counts / np.maximum(1, owners.lengths)[:, None]
-    # One category at a time: there may be hundreds of owners to a candidate.
-    of_category = (np.repeat(part, owners.lengths) for part in parts.T)
-    summed = np.stack([np.bincount(owners.values, weights=each, minlength=n_users) for each in of_category], axis=1)
+    summed = _sum_by_owner(owners, parts, n_users)
     weight = identity.n_candidates_of(n_users)
     presence = np.minimum(1.0, weight)
     scale = np.where(weight > 0, presence if is_cut else weight, 1.0)
