@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from queryveil.attacks import Attacks, Attempt
+from queryveil.attacks.limits import risk
 from queryveil.attacks.names import title as attacker
 from queryveil.errors import printable
 from queryveil.html_tables import percent
@@ -92,7 +93,7 @@ def _exposure_in_words(report: Report) -> str:
 def _most(attacks: Attacks, known: Attempt | None) -> str:
     """Return the attack that found most, if clearly above chance and `known`, whose low figure alone would reassure."""
     above = [one.after for one in one_per_kind(attacks.attempts) if one.after.beats_chance and one is not known]
-    most = max(above, key=lambda found: found.share, default=None)
+    most = max(above, key=risk, default=None)
     if most is None or (known is not None and most.share <= known.after.share):
         return ""
     name, other = attacker(most), "" if known is None else "another attack, "
