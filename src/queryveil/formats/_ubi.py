@@ -181,7 +181,8 @@ _NO_ROLES: list[str | None] = [None] * len(ATTRIBUTES)
 
 def _n_others(one: dict[str, Any], *, known: frozenset[str]) -> int:
     """Count the fields of a document that are not known; that it comes from this program tells nothing."""
-    return len(one.keys() - known) + (one.get("application", APPLICATION) != APPLICATION)
+    is_other = bool(one.get("application", APPLICATION) != APPLICATION)
+    return len(one.keys() - known) + is_other
 
 
 def _attributes(value: Any) -> dict[str, Any]:
