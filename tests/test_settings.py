@@ -15,7 +15,7 @@ from queryveil.comparison.methods import METHODS
 from queryveil.errors import BadParameter
 from queryveil.methods.settings import LineSettings, PoolSettings
 from queryveil.service.settings import StreamSettings
-from queryveil.settings import check_settings, parameters_of, setting, settings_of, values_of
+from queryveil.settings import check_settings, parameters_of, parse_share, setting, settings_of, values_of
 from queryveil.spark.streaming import SwapStream
 
 
@@ -83,3 +83,14 @@ def test_the_pools_have_the_same_defaults_wherever_they_run() -> None:
 
 def test_the_page_of_options_is_what_the_commands_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m tools.options_page"
+
+
+@pytest.mark.parametrize("wrong", ["5", "-1%", "101%", "five", "", "%", "nan", "inf", True, -0.1, 1.5])
+def test_a_share_that_is_none_is_one_clear_line(wrong: str | float) -> None:
+    with pytest.raises(BadParameter, match="limit must be a share such as 5% or"):
+        parse_share(wrong, name="limit")
+
+
+@pytest.mark.parametrize("permille", range(0, 1001, 7))
+def test_a_share_is_the_same_as_per_cent_and_as_a_number(permille: int) -> None:
+    assert parse_share(f"{permille / 10}%", name="limit") == parse_share(permille / 1000, name="limit")

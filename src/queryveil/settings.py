@@ -6,6 +6,7 @@ page of options are all made from the field, so that none of them can differ.
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from numbers import Integral, Real
 from sys import float_info
@@ -195,6 +196,28 @@ def is_whole(value: object) -> bool:
     [True, False, False, False, False]
     """
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def parse_share(text: str | float, *, name: str = "limit") -> float:
+    """Return a share between 0 and 1, typed as per cent or as a number.
+
+    >>> [parse_share(text, name="limit") for text in ("5%", "5 %", "0.5%", "0.05", "1", 0.05)]
+    [0.05, 0.05, 0.005, 0.05, 1.0, 0.05]
+    >>> parse_share("5", name="limit")
+    Traceback (most recent call last):
+    queryveil.errors.BadParameter: limit must be a share such as 5% or 0.05, at most 100%, got 5
+    """
+    wrong = BadParameter(name, text, allowed="a share such as 5% or 0.05, at most 100%")
+    digits = str(text).strip()
+    is_percent = digits.endswith("%")
+    try:
+        # In decimals 0.7 % is 0.007, not 0.006999999999999999.
+        share = Decimal(digits.removesuffix("%").strip()) / (100 if is_percent else 1)
+    except InvalidOperation:
+        raise wrong from None
+    if isinstance(text, bool) or not share.is_finite() or not 0 <= share <= 1:
+        raise wrong
+    return float(share)
 
 
 def is_utf8(name: str) -> bool:

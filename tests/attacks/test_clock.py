@@ -9,7 +9,7 @@ from tests.support.examples import examples
 from tests.support.plain_attacks import plain_likeliest
 from tests.support.releases import MONDAY, released, timed_log
 
-from queryveil.attacks._scoring import BY_ACCIDENT
+from queryveil.attacks._likelihood import BY_ACCIDENT
 from queryveil.attacks.attacker import AuxiliaryData, Exposure
 from queryveil.attacks.clock import Clock, ClockEquals
 from queryveil.data import QueryLog

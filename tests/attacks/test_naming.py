@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plain_attacks import plain_alone, plain_confidence, plain_likeliest, plain_named
 
-from queryveil.attacks._scoring import BY_ACCIDENT, guess_candidates, guess_likeliest_candidates, holders_of_all
+from queryveil.attacks._likelihood import BY_ACCIDENT, guess_likeliest_candidates
+from queryveil.attacks._scoring import guess_candidates, holders_of_all
 from queryveil.attacks.known_terms import alone_with_few
 from queryveil.data.rows import Rows
 

@@ -13,7 +13,7 @@ from tests.support.examples import examples
 from tests.support.plain_rebuilding import plain_chance, plain_nearest
 
 from queryveil.attacks import AuxiliaryData
-from queryveil.attacks._scoring import BY_ACCIDENT
+from queryveil.attacks._likelihood import BY_ACCIDENT
 from queryveil.attacks.rebuild import ActiveId
 from queryveil.attacks.repeats import Repeats, guess_nearest, ordered, targets_of
 from queryveil.attacks.swapped import Truth, truth_of

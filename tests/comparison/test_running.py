@@ -20,7 +20,7 @@ from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Plan, Run, compare, plan_of
 from queryveil.comparison.judged import ComparisonInput, Judged
-from queryveil.comparison.running import judge_in_processes
+from queryveil.comparison.running import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.synthesis import synthesize, term_values
@@ -165,7 +165,8 @@ def test_a_process_that_dies_costs_its_own_run_only() -> None:
                 child.kill()
         told.append(judged)
 
-    judge_in_processes(runs, inputs, jobs=2, on_result=listen)
+    with Workers(jobs=2) as workers:
+        workers.judge(runs, inputs, on_result=listen, n_all=len(runs))
     assert sorted(judged.name for judged in told) == sorted(run.name for run in runs)
     dead = [judged for judged in told if judged.failed]
     assert 1 <= len(dead) <= 2

@@ -51,6 +51,20 @@ def plain_confidence(known: Sequence[str], candidates: Sequence[Sequence[str]], 
     return exp(max(fits)) / sum(map(exp, fits)) if fits else 0.0
 
 
+def plain_mean_of_likely(
+    known: Sequence[str], candidates: Sequence[Sequence[str]], *, values: Sequence[float], by_accident: float
+) -> list[float]:
+    """Return the mean of the candidates' values, weighted by how likely each did what is known, and the highest chance.
+
+    >>> plain_mean_of_likely(["a"], [["a"], ["a"]], values=[1.0, 0.0], by_accident=0.1)
+    [0.5, 0.5]
+    """
+    fits = _fits(known, candidates, by_accident=by_accident) or [0.0] * len(candidates)
+    total = sum(map(exp, fits))
+    mean = sum(exp(fit) * value for fit, value in zip(fits, values, strict=True)) / total
+    return [mean, exp(max(fits)) / total]
+
+
 def _fits(known: Sequence[str], candidates: Sequence[Sequence[str]], *, by_accident: float) -> list[float]:
     """Return the logarithm of how likely each candidate did what is known; nothing if none did any of it."""
     everything = [thing for each in candidates for thing in each]

@@ -10,8 +10,7 @@ from queryveil.errors import BadInput
 from queryveil.methods import Clump, Km, Plink, Target
 from queryveil.papers._km_runs import FOCUS, Measure, gather
 from queryveil.release import ColumnPolicy, Ids
-from queryveil.synthesis import synthesize
-from queryveil.synthesis.logs import term_values
+from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import food, log_of
 from queryveil.utility import Measures, measure
 

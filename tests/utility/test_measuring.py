@@ -17,8 +17,7 @@ from queryveil.methods import Clump, Kdelta, Km, Partition, Plink, QueryThreshol
 from queryveil.pairing import Pair, pseudonymised
 from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail
 from queryveil.rng import generator
-from queryveil.synthesis import synthesize
-from queryveil.synthesis.logs import term_values
+from queryveil.synthesis import synthesize, term_values
 from queryveil.testing import food, log_of, tiny_log
 from queryveil.testing.strategies import clicked_logs
 from queryveil.text.taxonomy import Taxonomy

@@ -4,32 +4,25 @@
 """
 
 from collections.abc import Iterable
-from math import exp, log1p, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from queryveil.attacks._likelihood import Guesses
 from queryveil.attacks.attacker import AuxiliaryData, Reasons
-from queryveil.data import Floats, Groups, Int32s, Int64s, QueryLog, Transactions
+from queryveil.data import Floats, Groups, Int8s, Int32s, Int64s, QueryLog, Transactions
 from queryveil.data.rows import Rows
 from queryveil.guarantees import DifferentialPrivacy, SwapAnonymity
 from queryveil.kernels import njit
 from queryveil.pairing import Pair, is_generalised, share_numbers
 from queryveil.release import Release
+from queryveil.text.classifier import Classifier
 from queryveil.text.histories import Histories, collect
-from queryveil.text.tokens import encode, tokenize
+from queryveil.text.tokens import Tokens, encode, tokenize
 
-BY_ACCIDENT = 0.1
-"""Share of known facts assumed wrong or missing."""
 _NEARLY = 1e-9
-
-
-class Guesses(NamedTuple):
-    """The candidate guessed for each target, -1 for none, and how sure the attacker is of it."""
-
-    candidate: Int64s
-    confidence: Floats
 
 
 @njit(cache=True, nogil=True)
@@ -76,52 +69,6 @@ def guess_best(
         if best - second > _NEARLY and best - second >= eccentricity * deviation - _NEARLY:
             guessed[target] = first
             confidence[target] = (best - second) / max(deviation, _NEARLY)
-    return Guesses(guessed, confidence)
-
-
-@njit(cache=True, nogil=True)
-def guess_likeliest(
-    known_ptr: Int64s, items: Rows[np.int64], holders: Rows[np.int32], odds: Floats, n_candidates: int, pick: Floats
-) -> Guesses:
-    """Return the likeliest candidate for each target, -1 where nobody holds anything that is known, and how likely.
-
-    A known thing may appear as any of its `items`. `odds`, beside `holders`, are above 0; those of the items of one
-    thing add up, and a candidate's score is the sum of log(1 + odds) over the things. Of several with the best score
-    `pick`, from 0 up to 1, chooses one. The confidence is the chance of this candidate, were all as likely before.
-    """
-    n_targets = len(known_ptr) - 1
-    score, part = np.zeros(n_candidates), np.zeros(n_candidates)
-    touched, partly = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
-    guessed, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
-    for target in range(n_targets):
-        n_touched, best = 0, 0.0
-        for i in range(known_ptr[target], known_ptr[target + 1]):
-            n_partly = 0
-            for item in items.values[items.ptr[i] : items.ptr[i + 1]]:
-                for j in range(holders.ptr[item], holders.ptr[item + 1]):
-                    candidate = holders.values[j]
-                    if part[candidate] == 0.0:
-                        partly[n_partly] = candidate
-                        n_partly += 1
-                    part[candidate] += odds[j]
-            for candidate in partly[:n_partly]:
-                if score[candidate] == 0.0:
-                    touched[n_touched] = candidate
-                    n_touched += 1
-                score[candidate] += log1p(part[candidate])
-                part[candidate] = 0.0
-                best = max(best, score[candidate])
-        n_best, total = 0, (n_candidates - n_touched) * exp(-best)
-        for i in range(n_touched):
-            candidate = touched[i]
-            total += exp(score[candidate] - best)
-            if score[candidate] > best - _NEARLY:
-                touched[n_best] = candidate
-                n_best += 1
-            score[candidate] = 0.0
-        if n_best > 0:
-            guessed[target] = touched[int(pick[target] * n_best)]
-            confidence[target] = 1 / total
     return Guesses(guessed, confidence)
 
 
@@ -179,11 +126,36 @@ def weights_are_shares(release: Release) -> bool:
     return parameters.get("representative") == "centroid" and parameters.get("weights") == "binary"
 
 
-def public_histories(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
-    """Return the public histories in the numbers of the pair's terms, further terms being numbered on."""
+class OtherLog(NamedTuple):
+    """The terms of another log in the numbers of a pair's, further ones being numbered on, and who asked each row."""
+
+    tokens: Tokens
+    user: Int32s
+    users: pl.Series
+
+    @property
+    def histories(self) -> Histories:
+        """The terms of each of its users."""
+        return collect(self.tokens, self.user, n_users=len(self.users))
+
+
+def other_log(pair: Pair, log: QueryLog) -> OtherLog:
+    """Return the terms of another log in the numbers of the pair's terms."""
     user, users = encode(log.frame["user"])
     _, tokens = share_numbers(pair.tokens[0], tokenize(log.frame["query"], by_blanks=log.terms_are_items))
-    return collect(tokens, user, n_users=len(users)), tokens.vocabulary
+    return OtherLog(tokens, user, users)
+
+
+def categories_of(pair: Pair, other: OtherLog) -> Int8s:
+    """Return the category of each query of another log, as its place in `CATEGORIES`; -1 for none."""
+    further = Classifier().classify(other.tokens.queries[len(pair.queries) :]).category
+    return np.concatenate([pair.categories, further])
+
+
+def public_histories(pair: Pair, log: QueryLog) -> tuple[Histories, pl.Series]:
+    """Return the public histories in the numbers of the pair's terms, and the vocabulary with further ones."""
+    other = other_log(pair, log)
+    return other.histories, other.tokens.vocabulary
 
 
 def group_of_users(pair: Pair, auxiliary: AuxiliaryData) -> Int64s:
@@ -254,35 +226,6 @@ def guess_candidates(
     # log 1 is 0.
     weight = 1 / np.log(np.maximum(2, np.diff(holders.ptr)))
     return guess_best(known, holders, weight, n_candidates, eccentricity)
-
-
-def guess_likeliest_candidates(
-    known: Rows[np.int64],
-    *,
-    holders: Rows[np.int32],
-    n_candidates: int,
-    counts: Int64s,
-    rng: np.random.Generator,
-    generalisations: Rows[np.int64] | None = None,
-) -> Guesses:
-    """Return the candidate who is the likeliest source of what is known of each target; ties are drawn.
-
-    Known things are taken as drawn from all that the target did, so they are the likelier from a candidate the less
-    else that one did; one in ten is anybody's. `counts` says how often each holder did each thing. With
-    `generalisations` an item stands for each thing below it as often as that is asked.
-    """
-    by_candidate = np.bincount(holders.values, weights=counts, minlength=n_candidates)
-    n_things, thing = len(holders.ptr) - 1, holders.row_of_entry
-    by_thing = np.bincount(thing, weights=counts, minlength=n_things)
-    if generalisations is None:
-        items = Rows(np.arange(len(known.values) + 1), known.values)
-    else:
-        below = by_thing[generalisations.row_of_entry]
-        by_thing = np.bincount(generalisations.values, weights=below, minlength=n_things)
-        items = generalisations.take(known.values)
-    own, anybody = counts / by_candidate[holders.values], by_thing[thing] / max(1, counts.sum())
-    odds = (1 - BY_ACCIDENT) * own / (BY_ACCIDENT * anybody)
-    return guess_likeliest(known.ptr, items, holders, odds, n_candidates, rng.random(known.n_rows))
 
 
 def as_items(terms: Rows[np.int64], *, generalisations: Rows[np.int64] | None) -> Rows[np.int64]:

@@ -65,6 +65,7 @@ class AuxiliaryData:
     - `remake`: runs the method of the release on another log.
     - `key`: the key of the release; not for the attackers, but to judge whether they were right.
     - `membership`: who is in which group, a table of user and group; for attackers who know the group of a person.
+    - `later`: a log of the same people, under the same ids, from another time.
     """
 
     public: QueryLog | None = None
@@ -72,10 +73,11 @@ class AuxiliaryData:
     remake: Callable[[QueryLog], Release] | None = None
     key: bytes | None = field(default=None, repr=False)
     membership: pl.DataFrame | None = None
+    later: QueryLog | None = None
 
     def __repr__(self) -> str:
-        n_people, remake = len(self.people), self.remake is not None
-        return f"AuxiliaryData(public={self.public is not None}, n_people={n_people}, remake={remake})"
+        n_people, remake, later = len(self.people), self.remake is not None, self.later is not None
+        return f"AuxiliaryData(public={self.public is not None}, n_people={n_people}, remake={remake}, later={later})"
 
 
 CERTAIN = 0.95

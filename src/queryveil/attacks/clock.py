@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import _scoring
+from queryveil.attacks import _likelihood, _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Int32s, Int64s
 from queryveil.data.rows import Rows, group
@@ -54,7 +54,7 @@ class Clock(Seeker):
         place, holder = np.divmod(cells, max(1, n_candidates))
         known = Rows(drawn.ptr, moment[len(released) :][drawn.values])
         holders = Rows.from_entries(place, holder.astype(np.int32), n_rows=len(distinct))
-        guesses = _scoring.guess_likeliest_candidates(
+        guesses = _likelihood.guess_likeliest_candidates(
             known, holders=holders, n_candidates=n_candidates, counts=counts, rng=rng
         )
         right = pair.identity.chance(guesses.candidate, user=targets)

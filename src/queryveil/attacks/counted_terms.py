@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import _scoring
+from queryveil.attacks import _likelihood, _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.attacks.known_terms import KnownTerms
 from queryveil.data import Floats, Transactions
@@ -50,7 +50,7 @@ class CountedTerms(Seeker):
         chances, pick = chance_of_counts(pair), rng.random(len(targets))
         released = np.minimum(after.counts, MOST)[np.argsort(after.terms, kind="stable")]
         # As without counts: nine in ten known terms are drawn from the candidate's own, one from anybody's.
-        odds = (1 / _scoring.BY_ACCIDENT - 1) * len(released) / after.user_terms.lengths[holders.values]
+        odds = (1 / _likelihood.BY_ACCIDENT - 1) * len(released) / after.user_terms.lengths[holders.values]
         candidate, confidence = np.empty(len(targets), np.int64), np.empty(len(targets))
         for some in np.array_split(np.arange(len(targets)), len(targets) // 100 + 1):
             ptr, entry = known.take(some)
@@ -59,7 +59,7 @@ class CountedTerms(Seeker):
             chance = chances[released[held.values], np.minimum(before.counts[entry], MOST)[row]]
             weight = odds[held.values] * chance / np.bincount(row, weights=chance)[row]
             terms, things = Rows(each, each[:-1]), Rows(held.ptr, holders.values[held.values])
-            guesses = _scoring.guess_likeliest(ptr, terms, things, weight, pair.n_candidates, pick[some])
+            guesses = _likelihood.guess_likeliest(ptr, terms, things, weight, pair.n_candidates, pick[some])
             candidate[some], confidence[some] = guesses
         n_by_chance = _scoring.found_by_chance(pair, users=targets, among=eligible)
         right = pair.identity.chance(candidate, user=targets)

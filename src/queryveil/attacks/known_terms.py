@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from queryveil.attacks import _scoring
+from queryveil.attacks import _likelihood, _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import Int64s, Transactions
 from queryveil.data.rows import Rows
@@ -70,7 +70,7 @@ class KnownTerms(Seeker):
             guesses = _scoring.guess_candidates(known, holders=holders, n_candidates=n, eccentricity=ECCENTRICITY)
         else:
             once, items = np.ones(len(holders.values), np.int64), pair.generalisations
-            guesses = _scoring.guess_likeliest_candidates(
+            guesses = _likelihood.guess_likeliest_candidates(
                 known, holders=holders, n_candidates=n, counts=once, rng=rng, generalisations=items
             )
         right = pair.identity.chance(guesses.candidate, user=targets)

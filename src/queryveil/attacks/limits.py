@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from queryveil.attacks.attacker import Exposure, wilson
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, attackers_of, check_readers
 from queryveil.errors import BadParameter
 
@@ -26,22 +27,26 @@ def risk(found: Exposure) -> float:
     return max(0.0, found.interval[1] - beyond)
 
 
-def _risk_at_least(found: Exposure) -> float:
+def least_risk(found: Exposure) -> float:
     """Return the risk if the attacker found no more than blind guessing does: what its number of targets allows."""
     by_chance = found.n_by_chance if found.chance_share >= GUESSED else 0.0
     return max(0.0, wilson(by_chance, n=found.n_targets)[1] - by_chance / max(1, found.n_targets))
 
 
-def n_targets_needed(limit: float) -> int:
-    """Return how many targets an attacker that finds none needs for its upper end to be at most the limit.
+def n_targets_needed(limit: float, *, chance_share: float = 0.0) -> int:
+    """Return how many targets an attacker needs for its risk to be at most the limit if it finds what guessing does.
 
-    >>> n_targets_needed(0.05), n_targets_needed(0.01)
-    (73, 381)
+    That is nobody where blind guessing finds less than `GUESSED`.
+
+    >>> n_targets_needed(0.05), n_targets_needed(0.01), n_targets_needed(0.05, chance_share=0.5)
+    (73, 381, 381)
     """
     if not 0 < limit <= 1:
         raise BadParameter("limit", limit, allowed="above 0 and at most 1")
-    z2 = 1.959964**2
-    return ceil(z2 * (1 - limit) / limit - 1e-9)
+    guessed = chance_share if chance_share >= GUESSED else 0.0
+    # Wilson's upper end, solved for the number of targets.
+    end = min(1.0, guessed + limit)
+    return max(1, ceil(1.959964**2 * end * (1 - end) / (end - guessed) ** 2 - 1e-9))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +57,24 @@ class Ruling:
     - `over`: the attackers above the limit, the highest risk first.
     - `too_few`: those with so few targets that they would be above the limit if they found no more than blind guessing.
     - `excepted`: those that were left out with a reason.
-    - `n_considered`: how many were considered.
+    - `considered`: those that were considered, the highest risk first.
     """
 
     binding: Exposure | None = None
     over: tuple[Exposure, ...] = ()
     too_few: tuple[Exposure, ...] = ()
     excepted: tuple[Exposure, ...] = ()
-    n_considered: int = 0
+    considered: tuple[Exposure, ...] = ()
 
     @property
     def is_met(self) -> bool:
         """Whether at least one attacker was considered, and none is above the limit."""
-        return self.n_considered > 0 and not self.over
+        return bool(self.considered) and not self.over
+
+    @property
+    def n_considered(self) -> int:
+        """How many attackers were considered."""
+        return len(self.considered)
 
     @property
     def risk(self) -> float:
@@ -105,16 +115,7 @@ class Limit:
         return Ruling(
             binding=considered[0] if considered else None,
             over=tuple(found for found in considered if risk(found) > self.share),
-            too_few=tuple(found for found in considered if _risk_at_least(found) > self.share),
+            too_few=tuple(found for found in considered if least_risk(found) > self.share),
             excepted=tuple(found for found in there if base_name(found.attacker) in self.exceptions),
-            n_considered=len(considered),
+            considered=tuple(considered),
         )
-
-
-def base_name(attacker: str) -> str:
-    """Return the name of an attacker without the mark of those that sort by time.
-
-    >>> base_name("rebuild_2+T")
-    'rebuild_2'
-    """
-    return attacker.removesuffix("+T")

@@ -33,7 +33,7 @@ def statistic(histories: Histories, *, users: Int64s, gain: Floats) -> Floats:
 def released_share(pair: Pair, *, vocabulary: pl.Series, population: Floats) -> Floats:
     """Return the share of the release that has each term; noisy counts are scaled to those of the `population`."""
     data, after, n_terms = pair.release.data, pair.after, len(vocabulary)
-    if isinstance(pair.release.promise, DifferentialPrivacy):
+    if isinstance(data, Tallies) or isinstance(pair.release.promise, DifferentialPrivacy):
         # The counts of the queries with each term, or the number of made-up users who have it.
         weight = data.frame["count"].to_numpy() if isinstance(data, Tallies) else np.ones(pair.n_candidates)
         counts = np.bincount(after.terms, weights=weight[after.entry_user], minlength=n_terms)

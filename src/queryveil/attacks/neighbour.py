@@ -14,6 +14,9 @@ from queryveil.rng import generator
 from queryveil.settings import setting
 from queryveil.text.tokens import normal_form
 
+N_TARGETS = 400
+"""People for +-5 points at 95 % confidence."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour(Seeker):
@@ -34,7 +37,7 @@ class Neighbour(Seeker):
     name = "neighbour"
     knows = "the log but for one person, and the method"
 
-    n_targets: int = setting(100, at_least=1, help="The number of people.")
+    n_targets: int = setting(N_TARGETS, at_least=1, help="The number of people.")
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         if auxiliary.remake is None:

@@ -24,9 +24,9 @@ class Reader:
 
 _FROM_THE_RELEASE = (
     *("rare_pair", "vanity", "fragments", "named_fragments", "stitch", "repeats", "token_inversion", "added_rows"),
-    *("as_released", "active_id", "rebuild_1", "rebuild_2", "rebuild_3", "rebuild_4", "shared_term"),
+    *("later_log", "as_released", "active_id", "rebuild_1", "rebuild_2", "rebuild_3", "rebuild_4", "shared_term"),
 )
-_FROM_A_PERSON = ("known_terms", "likely_terms", "counted_terms", "clock", "clock_equals", "known_profile")
+_FROM_A_PERSON = ("known_terms", "likely_terms", "counted_terms", "clock", "clock_equals", "known_profile", "sensitive")
 _FROM_THE_LOG = ("membership", "neighbour", "shared_weight")
 _BY_TAKING_PART = ("sybil", "sybil_early")
 _FROM_A_SITE = ("site_owner",)
@@ -35,7 +35,7 @@ _READERS = (
     Reader(
         name="recipient",
         title="Recipient",
-        knows="the release, public logs, and directories of names",
+        knows="the release, public logs, directories of names, and another log of the same people",
         attackers=_FROM_THE_RELEASE,
     ),
     Reader(

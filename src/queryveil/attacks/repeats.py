@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import _scoring
+from queryveil.attacks import _likelihood, _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.attacks.swapped import Truth, most_active_rows, truth_of
 from queryveil.data import Floats, Int32s, Int64s
@@ -118,7 +118,7 @@ def ordered(pair: Pair, category: Int32s) -> OrderedRows:
 @njit(cache=True, nogil=True)
 def guess_nearest(
     releases: Rows[np.int64], rows: OrderedRows, n_candidates: int, scale: float, farthest: int
-) -> _scoring.Guesses:
+) -> _likelihood.Guesses:
     """Return the candidate who is likeliest to have asked the text of each target, -1 for none, and how likely it is.
 
     Of the rows around a release of the text each is the asker's with a chance that falls by e with every `scale` rows
@@ -130,7 +130,7 @@ def guess_nearest(
     nearby, touched = np.empty(n_candidates, np.int32), np.empty(n_candidates, np.int32)
     is_out = np.zeros(n_candidates, np.bool_)
     guessed, confidence = np.full(n_targets, -1, np.int64), np.zeros(n_targets)
-    by_accident = _scoring.BY_ACCIDENT
+    by_accident = _likelihood.BY_ACCIDENT
     for target in range(n_targets):
         places, n_touched = releases.values[releases.ptr[target] : releases.ptr[target + 1]], 0
         is_out[candidate[places]] = True
@@ -167,4 +167,4 @@ def guess_nearest(
             score[who] = 0.0
         confidence[target] = 1 / all_of_them if n_touched else 0.0
         is_out[candidate[places]] = False
-    return _scoring.Guesses(guessed, confidence)
+    return _likelihood.Guesses(guessed, confidence)

@@ -17,10 +17,12 @@ from queryveil.attacks import (
     fragments,
     known_profile,
     known_terms,
+    later_log,
     membership,
     neighbour,
     rebuild,
     repeats,
+    sensitive,
     shared_term,
     site_owner,
     stitch,
@@ -76,10 +78,12 @@ def attackers(
         shared_term.SharedTerm(),
         shared_term.SharedWeight(n_targets=n_targets, seed=seed),
         known_profile.KnownProfile(n_targets=n_targets, seed=seed),
+        *(sensitive.Sensitive(n_known=n, n_targets=n_targets, seed=seed) for n in (3, None)),
+        later_log.LaterLog(n_targets=n_targets, seed=seed),
         *(fragments.Fragments(of_people=of_people) for of_people in (False, True)),
         stitch.Stitch(n_targets=n_targets, seed=seed),
         site_owner.SiteOwner(n_targets=n_targets, seed=seed),
-        neighbour.Neighbour(seed=seed),
+        neighbour.Neighbour(n_targets=min(n_targets, neighbour.N_TARGETS), seed=seed),
         *_of_swap(release, n_targets=n_targets, seed=seed),
     ]
     wanted, names = set(only), [attacker.name.removesuffix("+T") for attacker in found]
@@ -197,6 +201,7 @@ def attack(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     remake: Callable[[QueryLog], Release] | None = None,
+    later: QueryLog | None = None,
     only: Iterable[str] = (),
     n_targets: int = 1000,
     seed: int | None = None,
@@ -212,6 +217,7 @@ def attack(
     - `public`: a log of the same kind by other people, which some attackers need.
     - `people`: a directory of people.
     - `remake`: runs the method of the release on a log with users of the attacker's own.
+    - `later`: a log of the same people, under the same ids, from another time.
     - `only`: the names of the attackers to run.
     - `n_targets`: the most people that each seeks.
     - `seed`: repeats what is drawn.
@@ -221,7 +227,7 @@ def attack(
     pair = Pair(as_log(before), release=judged, key=key, taxonomy=taxonomy)
     pair.check_original()
     chosen = attackers(judged, n_targets=n_targets, seed=seed, only=only)
-    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership)
+    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership, later=later)
     return run(chosen, pair, auxiliary=auxiliary)
 
 

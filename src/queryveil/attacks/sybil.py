@@ -142,7 +142,8 @@ def k_of(release: Release) -> int:
     """Return how many people a release asks for, or the smallest noisy count; two where it asks for none."""
     if thresholds := [part.threshold for part in release.manifest.noise if part.what == "queries"]:
         return max(_LEAST, min(thresholds))
-    k, p = (release.manifest.parameters.get(name) for name in ("k", "p"))
+    parameters = release.manifest.parameters
+    k, p = (parameters.get("k", parameters.get("n_users")), parameters.get("p"))
     if release.manifest.method == "plink" and isinstance(p, int | float) and not isinstance(k, int):
         k = ceil(1 / p - 1e-9)
     return max(_LEAST, k) if isinstance(k, int) else _LEAST

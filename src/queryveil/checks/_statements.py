@@ -13,9 +13,9 @@ import msgspec
 
 from queryveil import guarantees
 from queryveil.checks.verdict import count
-from queryveil.data import ROLES, Format, Profiles, QueryLog
+from queryveil.data import KINDS, ROLES, Format, Profiles, QueryLog
 from queryveil.errors import printable
-from queryveil.release import MANIFEST, Ids, Manifest, TimeDetail
+from queryveil.release import EVENTS, MANIFEST, Ids, Manifest, TimeDetail
 
 _MOST = 2**53
 """No log has as many rows."""
@@ -42,6 +42,9 @@ _BOTS = {"bot_threshold": _whole(1, or_none=True)}
 _UNIT = {"unit": _one_of("user", "query")}
 _TAXONOMY = {"taxonomy": _one_of("wordnet", "own")}
 _WINDOW: dict[str, _Fits] = {"window": lambda value: value is None or isinstance(value, str)}
+_STRETCHES: dict[str, _Fits] = dict.fromkeys(
+    ("within", "rows_within", "listed"), lambda value: value is None or isinstance(value, str)
+)
 _TARGETS = ("log_size", "users", "bid", "clicks", "impressions", "revenue", "random", "fis")
 _MECHANISMS = ("auto", "truncated-geometric", "gaussian", "laplace", "zealous")
 _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
@@ -105,6 +108,22 @@ _SETTINGS: Mapping[str, Mapping[str, _Fits]] = {
         "synthesized": _one_of(True),
         **_BOTS,
     },
+    "google_2024": {**dict.fromkeys(("n_users", "n_row_users"), _whole(2)), **_STRETCHES},
+    "ec_2026": {
+        **dict.fromkeys(("n_users", "cell_users"), _whole(2)),
+        **dict.fromkeys(("most_words", "session_rows", "session_minutes"), _whole(1)),
+        **_STRETCHES,
+    },
+    "brave_wdp": {
+        **dict.fromkeys(("most_characters", "most_logogram_characters", "many_words"), _whole(1)),
+        **dict.fromkeys(("longest_word", "longest_odd_word", "url_users"), _whole(1)),
+        **dict.fromkeys(("most_long_words", "most_digits"), _whole(0)),
+    },
+    "mozilla": {
+        "least_characters": _whole(1),
+        **dict.fromkeys(("name_score", "english"), _number(0, 1)),
+        **_yes_or_no("users"),
+    },
 }
 """The settings of each method, and whether a value is one that they can have."""
 _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
@@ -115,6 +134,11 @@ _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
     "partition": guarantees.TransactionAnonymity,
     "swap": guarantees.SwapAnonymity,
     "dp": guarantees.DifferentialPrivacy,
+    "google_2024": guarantees.AskedTexts,
+    "ec_2026": guarantees.AskedEntities,
+    "brave_wdp": guarantees.TextRule,
+    "mozilla": guarantees.TextRule,
+    "ddg_2026": None,
     "pseudonymise": None,
     "query_threshold": None,
     "token_hash": None,
@@ -122,7 +146,9 @@ _PROMISES: Mapping[str, type[guarantees.Guarantee] | None] = {
 _AMOUNTS = re.compile(
     # Removed.
     r"bad_rows_skipped|bot_(users|rows)|rows_without_(query|terms_before|terms_left)|rows_of_(identifiers|rare_queries|"
-    r"rare_clusters)|rows_(unclassified|repeated|suppressed|still_waiting)|users_(left_empty|without_terms)|distinct_queries|"
+    r"rare_clusters|long_texts|short_texts|rare_words|small_cells|earlier_times|many_words|long_words|long_numbers|"
+    r"contacts|digits|other_languages|names)|page_addresses_of_few_users|rows_(unclassified|repeated|suppressed|still_waiting)|"
+    r"users_(left_empty|without_terms)|distinct_queries|"
     r"identifiers(_(of|by)_[a-z0-9_,' -]{1,60})?|terms(_dropped|_written_in_two_ways)?|term_occurrences(_dropped|"
     r"_outside_the_taxonomy)?|stop_word_occurrences|words_outside_the_taxonomy|duplicate_items|items_suppressed|"
     r"transactions_(without_items|of_too_few_people)|"
@@ -144,6 +170,8 @@ _WARNINGS = re.compile(
     r"the log has no times, so programs could not be told from people|"
     r"rows that were not UTF-8 and were read as Latin-1: [\d,]+|"
     r"documents of indexes that are none of UBI, left out: [\d,]+|"
+    r"fields of documents for which there is no column, left out: [\d,]+|"
+    r"events that were kept, which the promise does not cover: [\d,]+, of [\d,]+ searches|"
     r"terms without a value in the table, worth nothing to the target: [\d,]+|"
     r"terms that the taxonomy does not know, kept or deleted as they are: [\d,]+|"
     r"without times windows cannot be distinguished: only the log as a whole can be verified|"
@@ -165,7 +193,8 @@ _WARNINGS = re.compile(
     r"the number of users before is an estimate: a stream does not remember who was there|"
     r"cells that a spreadsheet would take for formulas: [\d,]+; import the file as text|"
     r"(?:nothing|little) was released: [\d,]+ of [\d,]+ (?:rows|users|queries) and [\d,]+ of [\d,]+ words as typed; "
-    r"(?:a log of more users keeps more|weaker settings that were tried keep no more; a log of more users does|"
+    r"(?:no weaker setting is known to keep more|"
+    r"weaker settings that were tried keep no more; a log of more users does|"
     r"a smaller --[a-z-]{1,20}(?: or --[a-z-]{1,20})? keeps more, for less protection; so does a log of more users|"
     r"(?:with|of the settings that were tried)(?: --[a-z-]{1,20} [\d]{1,9}){1,2} (?:it would be|keeps most:) [\d,]+ "
     r"(?:rows|users|queries) and [\d,]+ words, for less protection)"
@@ -178,7 +207,7 @@ def statements(manifest: Manifest) -> Iterator[str]:
     """Yield what a manifest states that no release of its method has, in one line each."""
     if isinstance(manifest.promise, guarantees.NoPromise):
         return
-    for rule in (_method, _amounts, _rows, _parts, _warnings, _columns, _file):
+    for rule in (_method, _amounts, _rows, _events, _parts, _warnings, _columns, _file):
         yield from rule(manifest)
 
 
@@ -243,7 +272,11 @@ def _amounts(manifest: Manifest) -> Iterator[str]:
 def _rows(manifest: Manifest) -> Iterator[str]:
     """Rows that were released, removed and made up account for each other."""
     counts = manifest.counts
-    if manifest.promise.window is None and counts.n_users_after > counts.n_users_before:
+    if (
+        manifest.promise.window is None
+        and not manifest.promise.changes_ids
+        and counts.n_users_after > counts.n_users_before
+    ):
         yield f"{MANIFEST} counts more users than there were before"
     if manifest.data is None or manifest.data.kind != "log":
         return
@@ -251,6 +284,21 @@ def _rows(manifest: Manifest) -> Iterator[str]:
     n_added = manifest.changed.get("rows_added", 0)
     if counts.n_rows_before - n_removed + n_added != counts.n_rows_after or n_added > counts.n_rows_after:
         yield f"{MANIFEST} counts rows before, removed, made up and released that do not add up"
+
+
+def _events(manifest: Manifest) -> Iterator[str]:
+    """Events are of kinds that have a name, and were kept where columns say so, in a format that has any."""
+    counts, data = manifest.events, manifest.data
+    if counts is not None and not {*counts.kept, *counts.dropped} <= set(KINDS):
+        yield f"{MANIFEST} counts events of a kind that has no name"
+    numbers = [] if counts is None else [*counts.kept.values(), *counts.dropped.values(), counts.clicks_as_rows]
+    if not all(0 <= n <= _MOST for n in numbers):
+        yield f"{MANIFEST} has a count of events that is negative or too large"
+    is_kept, has_any = EVENTS in manifest.columns.kept, counts is not None and any(counts.kept.values())
+    if has_any and (not is_kept or counts is None or counts.clicks_as_rows):
+        yield f"{MANIFEST} counts events that were kept, and says that none were"
+    if is_kept and data is not None and (data.kind != "log" or (counts is not None and data.format is not Format.UBI)):
+        yield f"{MANIFEST} says that events were kept, and {printable(data.name)} has no place for any"
 
 
 def _parts(manifest: Manifest) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 The one checker that classifies queries and removes identifiers with the code of the methods: the promise is about
 these categories and about queries without these identifiers. Whether they are the right ones is another question.
+The checker of ec-2026, whose promise is about names, addresses and phone numbers, has the rules for them from here.
 """
 
 import hashlib
@@ -21,9 +22,9 @@ from queryveil.kernels import njit
 from queryveil.progress import step
 from queryveil.release import Ids, Release
 from queryveil.text.classifier import CATEGORIES, Classifier
-from queryveil.text.identifiers import remove_identifiers
+from queryveil.text.identifiers import find_identifiers, remove_identifiers
 
-__all__ = ["Arrivals", "Classifier", "arrivals_of"]
+__all__ = ["Arrivals", "Classifier", "arrivals_of", "find_identifiers"]
 
 FINEST = timedelta(seconds=1)
 """Times are compared to the second, because some formats hold whole seconds only."""

@@ -23,6 +23,10 @@ _MODELS = {
     "plink": "plink",
     "swap": "swap",
     "dp": "dp",
+    "google_2024": "asked_texts",
+    "ec_2026": "asked_entities",
+    "brave_wdp": "text_rule",
+    "mozilla": "text_rule",
 }
 """The kind of promise that each method makes; transactions are those of either method."""
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
@@ -57,6 +61,12 @@ _COUNT = _Key(
     allowed="a whole number or none",
     enough=" or more",
 )
+_AT_MOST_COUNT = _Key(
+    read=int,
+    is_enough=lambda now, wanted: now is not None and now <= wanted,
+    allowed="a whole number",
+    enough=" or less",
+)
 _FLAG = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now or not wanted, allowed="yes or no")
 _SAME = _Key(read=_WORDS.__getitem__, is_enough=lambda now, wanted: now is wanted, allowed="yes or no")
 _WINDOW = _Key(read=_window, is_enough=_covers, allowed="12h, 1d, 7d, 2w or none", enough=" or a part of it")
@@ -74,6 +84,9 @@ _KEYS: Mapping[str, Mapping[str, _Key]] = {
         "fewest": _AT_LEAST,
     },
     "dp": {"epsilon": _AT_MOST, "delta": _AT_MOST},
+    "asked_texts": {"n_users": _AT_LEAST, "n_row_users": _AT_LEAST},
+    "asked_entities": {"n_users": _AT_LEAST, "cell_users": _AT_LEAST},
+    "text_rule": {"least_characters": _AT_LEAST, "most_characters": _AT_MOST_COUNT, "alone": _FLAG},
 }
 _UNLESS_NAMED: Mapping[str, Mapping[str, Any]] = {"kdelta": {"max_distance": 0.0}}
 """What is expected of a setting that is not named: a promise of nearly equal shares is another one than of equal."""

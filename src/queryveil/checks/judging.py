@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from queryveil import guarantees
-from queryveil.checks import dp, kdelta, km, plink, swap, transactions, whole
+from queryveil.checks import dp, kdelta, km, plink, practice, swap, transactions, whole
 from queryveil.checks._statements import other_before
 from queryveil.checks.arrivals import Classifier, arrivals_of
 from queryveil.checks.dp import claims_broken
@@ -20,12 +20,13 @@ from queryveil.data import Groups, Profiles, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput, BadParameter, BadRelease, NothingPromised
 from queryveil.formats import read_original
 from queryveil.formats.aggregates import read_membership
-from queryveil.release import SEEDED_NOISE, Noise, Release, read_release
+from queryveil.release import SEEDED_NOISE, Noise, Release, as_made_from, read_release
 
 _NODE = r"(?:^|[ \t\r\n])<[^ \t\r\n]*>(?:[ \t\r\n]|$)"
 _NODES_NOT_JUDGED = "nodes in angle brackets were not compared with the original; give the taxonomy to do so"
 _NOT_RECOUNTED = "members were counted by the membership file; to count the holders of terms too, add --original LOG"
 _NEEDS_ORIGINAL = "queries that changed hands can only be judged beside the original: add --original LOG"
+_NO_USERS = "who asked what is released can only be counted in the original: add --original LOG"
 
 _Read = QueryLog | Transactions | Profiles
 Original = _Read | Path | str
@@ -69,6 +70,8 @@ def verify(
         faults += [] if fault is None else [fault]
     try:
         before = read_original(original, release.promise) if isinstance(original, Path | str) else original
+        faults += whole.other_events(release, before)
+        before = as_made_from(before, release.manifest) if isinstance(before, QueryLog) else before
         faults += _other_before(release, before)
         verdict = _judged(
             release, original=before, taxonomy=taxonomy, key=key, classifier=classifier, membership=membership
@@ -130,10 +133,29 @@ def _judged(
             return verdict.with_faults(_too_few(release, came.frame))
         case guarantees.DifferentialPrivacy() as promise:
             return _verify_dp(release, promise, original=_as_log(original))
+        case guarantees.AskedTexts() | guarantees.AskedEntities() | guarantees.TextRule() as promise:
+            return _verify_practice(release, promise, original=_as_log(original))
         case guarantees.NoPromise() as promise:
             raise NothingPromised(promise.reason)
         case promise:
             return _verify_km(release, promise, original=_as_log(original), taxonomy=taxonomy)
+
+
+def _verify_practice(
+    release: Release,
+    promise: guarantees.AskedTexts | guarantees.AskedEntities | guarantees.TextRule,
+    *,
+    original: QueryLog | None,
+) -> Verdict:
+    if isinstance(promise, guarantees.TextRule):
+        verdict = practice.verify_text_rule(release.log, promise, original=original)
+        return verdict if original is None else verdict.with_faults(_too_few(release, original.frame))
+    if original is None:
+        raise BadInput(_NO_USERS)
+    if isinstance(promise, guarantees.AskedTexts):
+        return practice.verify_asked_texts(release.tallies, promise, original=original)
+    verdict = practice.verify_asked_entities(release.log, promise, original=original)
+    return verdict.with_faults(_too_few(release, original.frame))
 
 
 def _verify_kdelta(release: Release, promise: guarantees.KdeltaAnonymity, *, original: QueryLog | None) -> Verdict:
@@ -195,6 +217,10 @@ def judge(
             raise NothingPromised(promise.reason)
         case guarantees.SwapAnonymity(), QueryLog():
             raise BadInput(_NEEDS_ORIGINAL)
+        case (guarantees.AskedTexts(), Tallies()) | (guarantees.AskedEntities(), QueryLog()):
+            raise BadInput(_NO_USERS)
+        case guarantees.TextRule(), QueryLog():
+            return practice.verify_text_rule(data, promise)
         case guarantees.TransactionAnonymity(), Transactions():
             return transactions.verify_transactions(data, promise)
         case guarantees.Linkability(), Groups():
@@ -205,7 +231,12 @@ def judge(
             return km.verify_km(data, promise, time_unit=time_unit)
         case guarantees.DifferentialPrivacy(), QueryLog() | Tallies():
             return dp.verify_dp(data, promise, noise=noise)
-    about = {"dp": "queries with counts", "plink": "groups of profiles", "transactions": "transactions"}
+    about = {
+        "dp": "queries with counts",
+        "asked_texts": "queries with counts",
+        "plink": "groups of profiles",
+        "transactions": "transactions",
+    }
     model = promise.__struct_config__.tag
     kind = "groups of profiles" if isinstance(data, Groups) else data.noun
     raise BadInput(f"this promise is about {about.get(str(model), 'a log')}, and the data is {kind}")

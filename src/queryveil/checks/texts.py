@@ -15,11 +15,16 @@ from queryveil.guarantees import KmAnonymity, SwapAnonymity
 from queryveil.release import MANIFEST, Manifest
 
 _OF_LOGS = ("km", "kdelta", "swap", "pseudonymise", "query_threshold")
+_OF_PRACTICE = ("google_2024", "ec_2026", "ddg_2026", "brave_wdp", "mozilla")
 """The methods of ours that release queries as texts."""
 
 
 def faults_of_texts(data: QueryLog | Transactions | Groups | Tallies, manifest: Manifest) -> Iterator[str]:
     """Yield what is wrong with the counts of texts, as far as the release itself tells it."""
+    if isinstance(data, Tallies) and not manifest.promise.is_noisy:
+        # Each text stands there once, and no user beside it.
+        yield from other_texts(manifest, n_texts=[data.n_queries], n_rows=data.n_queries)
+        return
     if not isinstance(data, QueryLog) or data.terms_are_items or manifest.method == "token_hash":
         if manifest.texts is not None:
             yield f"{MANIFEST} counts texts, and such a release has none"
@@ -35,7 +40,7 @@ def other_texts(manifest: Manifest, *, n_texts: Collection[int], n_rows: int) ->
     """Yield where the counts are missing, contradict each other, or are of another number of texts and rows."""
     said = manifest.texts
     if said is None:
-        if manifest.method in _OF_LOGS:
+        if manifest.method in (*_OF_LOGS, *_OF_PRACTICE):
             yield f"{MANIFEST} does not say how many texts one person alone asked"
         return
     if said.n_texts not in n_texts:

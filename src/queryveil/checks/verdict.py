@@ -11,7 +11,7 @@ import polars as pl
 from queryveil.checks.tokens import terms_of
 from queryveil.data import Groups, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
-from queryveil.guarantees import DifferentialPrivacy, Guarantee, KmAnonymity, TransactionAnonymity
+from queryveil.guarantees import AskedTexts, DifferentialPrivacy, Guarantee, KmAnonymity, TransactionAnonymity
 from queryveil.html_tables import Cell, facts
 
 _OfHistories = Literal["combination", "history", "linked_windows", "invented"]
@@ -23,13 +23,20 @@ _OfPools = Literal["own_query", "small_pool", "few_users", "surplus_row", "surpl
 _OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "parts_delta", "exact_count"]
 _OfCounts = Literal["small_count", "untidy_query", "unasked_query", "large_count"]
 _OfClicks = Literal["small_click", "stray_click", "unmade_click", "large_click"]
+_OfTexts = Literal["rare_part", "text_length", "text_words", "text_letters", "text_contact", "other_count"]
+_OfPractice = Literal["small_cell", "joined_rows", "other_click"]
 _OfRows = Literal["more_columns", "odd_id", "not_made_up"]
 _OfManifest = Literal["other_promise", "other_parts", "other_items", "other_size", "other_clicks", "other_order"]
 _OfLogs = Literal[_OfHistories, _OfTransactions, _OfClusters, _OfGroups, _OfMembers, _OfPools]
-Kind = Literal[_OfLogs, _OfNoise, _OfCounts, _OfClicks, _OfRows, _OfManifest]
-_ABOUT_QUERIES: tuple[Kind, ...] = (*get_args(_OfClusters), *get_args(_OfPools), *get_args(_OfCounts))
+Kind = Literal[_OfLogs, _OfNoise, _OfCounts, _OfClicks, _OfTexts, _OfPractice, _OfRows, _OfManifest]
+_ABOUT_QUERIES: tuple[Kind, ...] = (
+    *get_args(_OfClusters),
+    *get_args(_OfPools),
+    *get_args(_OfCounts),
+    *get_args(_OfTexts),
+)
 """What is shown of these are whole queries."""
-_ABOUT_CLICKS: tuple[Kind, ...] = get_args(_OfClicks)
+_ABOUT_CLICKS: tuple[Kind, ...] = (*get_args(_OfClicks), "other_click")
 """Of these, a query and a URL."""
 UNIT = 1e-15
 """In a witness, epsilons and deltas are whole numbers of this."""
@@ -143,6 +150,16 @@ _SENTENCES: Mapping[Kind, str] = {
     "unmade_click": "a click was made by {n:user} of the original, {needed:,} {are} needed (row {row})",
     "large_count": "a query left with a count of {n:,}, and noise gives at most {needed:,} (row {row})",
     "large_click": "a click left with a count of {n:,}, and noise gives at most {needed:,} (row {row})",
+    "rare_part": "a word, a name, an address or a phone number of a text was asked by {n:user} of the original, "
+    "{are_needed}",
+    "small_cell": "a device, country and language are those of {n:user} of the original, {are_needed}",
+    "other_count": "a text was asked {n:time} by its count, {needed:,} in the original ({rows})",
+    "other_click": "a page was clicked {n:time} by its count, {needed:,} in the original ({rows})",
+    "text_length": "a text breaks the rule on its length ({rows})",
+    "text_words": "a text breaks the rule on its words ({rows})",
+    "text_letters": "a text breaks the rule on its letters and digits ({rows})",
+    "text_contact": "a text holds an e-mail address or a password ({rows})",
+    "joined_rows": "one id has {n:row}, where each row has an id of its own ({rows})",
     "more_columns": "rows of made-up users have {n:column} that no count is about",
     "odd_id": "{n:id} of made-up users are none of the numbers from 1 on",
     "not_made_up": "{n:row} of users left, and the manifest does not say that all are made up",
@@ -207,7 +224,8 @@ class Verdict:
         if self.holds and self.is_made_up:
             return f"{self.promise.title()} {_HOLDS_MADE_UP}"
         if self.holds:
-            noun = {TransactionAnonymity: "transaction", DifferentialPrivacy: "count"}.get(type(self.promise), "user")
+            counts = dict.fromkeys((AskedTexts, DifferentialPrivacy), "count")
+            noun = {TransactionAnonymity: "transaction", **counts}.get(type(self.promise), "user")
             is_limited = any(not note.startswith(BESIDE) for note in self.notes)
             limit = ", as far as it can be checked" if is_limited else ""
             return f"{self.promise.title()} holds for {count(self.n_users, noun)}{limit}."

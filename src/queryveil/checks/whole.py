@@ -17,12 +17,13 @@ from queryveil.checks.plink import odd_weights
 from queryveil.checks.texts import faults_of_texts
 from queryveil.checks.tokens import folded_all, lowered_all, number, terms_of
 from queryveil.checks.verdict import BESIDE, count
-from queryveil.data import ROLES, Format, Groups, QueryLog, Transactions
+from queryveil.data import KINDS, ROLES, Format, Groups, QueryLog, Tallies, Transactions, count_kinds
 from queryveil.errors import printable
 from queryveil.guarantees import DifferentialPrivacy, Guarantee, KdeltaAnonymity, KmAnonymity, NoPromise, parse_window
-from queryveil.release import MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
+from queryveil.release import EVENTS, MANIFEST, SIGNATURE, Contents, DataFile, Ids, Manifest, Release, TimeDetail
+from queryveil.release.manifest import n_rows_left
 
-REPORTS = ("report.html", "report.md", "report.json")
+REPORTS = ("report.html", "report.md", "report.json", "report.pdf")
 """What `report` writes into a release folder."""
 _MAY_LIE_THERE = (*REPORTS, SIGNATURE)
 _N_NAMED, _SIGNATURE_BYTES = 10, 64
@@ -30,6 +31,8 @@ _FIXED = (Format.AOL, Format.EXCITE, Format.UBI)
 """Formats that have all their columns always, empty where the release has none."""
 _KEYED, _HASHES = "^[0-9a-f]{32}$", "^[0-9a-f]{16}( [0-9a-f]{16})*$"
 _COLUMNS = {"transactions": {"id", "items"}, "queries": {"query", "count"}, "clicks": {"query", "url", "count"}}
+_MORE_CLICKS = {"device", "country", "views", "rank"}
+"""What exact counts of clicks may have beside these."""
 _RENAMED = re.compile(r"(_in_file|_in_log)+$")
 _METHODS: dict[str, tuple[str, ...]] = {
     "km": ("k", "m", "window"),
@@ -38,6 +41,10 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "kdelta": ("k", "delta", "same_texts", "max_distance"),
     "plink": ("p", "strict"),
     "swap": ("k", "l"),
+    "google_2024": ("n_users", "n_row_users", "within", "rows_within"),
+    "ec_2026": ("n_users", "cell_users", "within", "listed"),
+    "brave_wdp": ("most_characters", "most_digits", "longest_word"),
+    "mozilla": ("least_characters",),
 }
 """The settings that the promise of a method repeats."""
 
@@ -51,7 +58,7 @@ def faults_of(release: Release) -> list[str]:
     if isinstance(release.promise, DifferentialPrivacy):
         # Noise has its own rules for the rest, which are stricter.
         return found
-    found += [fault for rule in (_times, _ids, _counts, _texts) for fault in rule(release, data)]
+    found += [fault for rule in (_times, _ids, _events, _counts, _texts) for fault in rule(release, data)]
     found += faults_of_texts(release.data, release.manifest)
     if isinstance(release.data, Groups):
         is_odd = odd_weights(release.data, release.manifest.parameters)
@@ -117,6 +124,8 @@ def _columns(release: Release, file: DataFile) -> Iterator[str]:
     for name, shape in release.contents.shapes.items():
         kind = "clicks" if name == clicks else file.kind
         expected = _COLUMNS.get(kind, set(shape.columns)) if shape.columns else set()
+        if kind == "clicks" and not release.promise.is_noisy and shape.columns:
+            expected = expected | (_MORE_CLICKS & set(shape.columns))
         yield from _compared(name, Counter(shape.columns), Counter(expected))
 
 
@@ -126,7 +135,10 @@ def faults_of_columns(
     """Return what is wrong with the columns of a log, and those that must be empty as its format has them always."""
     assert manifest.data is not None
     file, kept = manifest.data.name, manifest.columns.kept
-    roles = {"user", "query", *(name for name in kept if name in ROLES)}
+    # Events bring the number of each search along.
+    has_events = EVENTS in kept and manifest.data.format is Format.UBI
+    kept = tuple(name for name in kept if name != EVENTS) if has_events else kept
+    roles = {"user", "query", *(name for name in kept if name in ROLES), *(("search",) if has_events else ())}
     if manifest.columns.time is not TimeDetail.DROP:
         roles.add("time")
     is_kdelta = manifest.method == "kdelta" or isinstance(manifest.promise, KdeltaAnonymity)
@@ -211,6 +223,49 @@ def _ids(release: Release, file: DataFile) -> Iterator[str]:
         yield from _rows(is_odd, f"{file.name}: ids are not the numbers from 1 on in")
 
 
+def _events(release: Release, file: DataFile) -> Iterator[str]:
+    """Yield where released events are not as the manifest says, or where it counts some and there are none."""
+    counts, data = release.manifest.events, release.data
+    kept = {} if counts is None else {kind: n for kind, n in counts.kept.items() if n}
+    if not isinstance(data, QueryLog) or data.events is None:
+        if kept:
+            yield f"{MANIFEST} counts events that were kept, and {_named(file.name)} has none"
+        return
+    there = count_kinds(data.events)
+    for kind in KINDS:
+        n_said, n_there = kept.get(kind, 0), there.get(kind, 0)
+        if n_said != n_there:
+            yield f"{MANIFEST} says {count(n_said, f'{kind} event')}, and there are {n_there:,} in the files"
+    events, detail = data.events, release.manifest.columns.time
+    if "search" in data.columns:
+        is_odd = odd_ids(data.frame["search"].fill_null(""), Ids.FRESH)
+        yield from _rows(is_odd, f"{file.name}: searches are not the numbers from 1 on in")
+        of_one = data.frame.group_by("search").agg(pl.col("user").n_unique())
+        if (of_one["user"] > 1).any():
+            yield f"{_named(file.name)} has searches of several ids, which tells that they are of one person"
+    if events["search"].null_count():
+        yield f"{_named(file.name)} has events of no search"
+    is_free = detail in (TimeDetail.DROP, TimeDetail.SHARED)
+    too_fine = events["time"].is_not_null() if is_free else finer_than(events["time"], detail)
+    if too_fine.any():
+        n_fine = count(int(too_fine.sum()), "event")
+        yield f"{_named(file.name)}: {n_fine} with a time finer than {MANIFEST} says ({detail})"
+
+
+def other_events(release: Release, original: object) -> list[str]:
+    """Return where the manifest counts other events than the original has."""
+    counts = release.manifest.events
+    if release.contents is None or counts is None or not isinstance(original, QueryLog) or original.events is None:
+        return []
+    there, said = count_kinds(original.events), counts.before()
+    numbers = {kind: (said.get(kind, 0), there.get(kind, 0)) for kind in KINDS}
+    return [
+        f"{MANIFEST} says {count(n_said, f'{kind} event')} before, and the original has {n_there:,}"
+        for kind, (n_said, n_there) in numbers.items()
+        if n_said != n_there
+    ]
+
+
 def _counts(release: Release, _: DataFile) -> Iterator[str]:
     data, manifest = release.data, release.manifest
     if isinstance(data, QueryLog):
@@ -219,6 +274,11 @@ def _counts(release: Release, _: DataFile) -> Iterator[str]:
         yield from other_sizes(manifest, group=data.n_groups, member=data.n_members)
         yield from _other_measure(manifest, "groups", data.n_groups)
         yield from _other_measure(manifest, "average_group_size", data.n_members / max(1, data.n_groups))
+    elif isinstance(data, Tallies):
+        yield from other_sizes(manifest, query=data.n_queries, user=0)
+        n_counted, n_said = int(data.frame["count"].sum()), n_rows_left(manifest)
+        if n_counted != n_said:
+            yield f"{MANIFEST} leaves {n_said:,} rows to be counted, and the counts make {n_counted:,}"
     elif isinstance(data, Transactions):
         # Of queries a person can have several, and the files do not tell whose they are.
         n, n_said = data.n_transactions, manifest.counts.n_users_after
@@ -281,7 +341,7 @@ def untidy(texts: pl.Series, promise: Guarantee, *, method: str) -> pl.Series:
         suspects = texts != lowered.str.strip_chars(" ")
         by_terms = [" ".join(terms_of(text)) if odd else text for text, odd in zip(texts, suspects, strict=True)]
         return suspects & (texts != pl.Series(by_terms, dtype=pl.String))
-    if method in ("kdelta", "query_threshold", "plink"):
+    if method in ("kdelta", "query_threshold", "plink", "ec_2026", "ddg_2026", "brave_wdp", "mozilla"):
         blanks = texts.str.replace_all(r"[\s\x00\x1c-\x1f]+", " ").str.strip_chars(" ")
         return (blanks != lowered_all(blanks)) & (blanks != folded_all(blanks))
     return nothing

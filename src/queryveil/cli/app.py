@@ -33,7 +33,7 @@ app = typer.Typer(
 _PREPARING = (experiments.demo, logs.synth, logs.inspect, logs.classify)
 _LIVE = (service.stream, service.serve, service.profiles)
 _JUDGING = (judging.verify, judging.keygen, judging.sign, judging.attack, judging.measure, judging.report)
-_COMPARING = (experiments.compare, experiments.reproduce, experiments.warm_up)
+_COMPARING = (experiments.compare, experiments.plan, experiments.reproduce, experiments.warm_up)
 for _function in (*_PREPARING, *_LIVE, *_JUDGING, *_COMPARING):
     app.command(_function.__name__.replace("_", "-"))(with_options(_function))
 app.add_typer(anonymize.app, name="anonymize")

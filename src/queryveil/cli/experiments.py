@@ -26,9 +26,11 @@ _JUDGING = "What they are judged by"
 class Judging:
     """What runs are judged by; what is None is as the plan has it."""
 
-    exposure: str | None = setting(None, metavar="NAME[:N]", help="Attacker, or worst; likely_terms:4.", panel=_JUDGING)
-    utility: str | None = setting(None, metavar="NAME", help="Measure; log_size_kept.", panel=_JUDGING)
-    limit: float | None = setting(None, help="Most that may be found, 0 to 1; 0.05.", panel=_JUDGING)
+    limit: str | None = setting(None, metavar="SHARE", help="Most that an attacker may find; 5%.", panel=_JUDGING)
+    purpose: str | None = setting(None, option="for", metavar="PURPOSE", help="What it is for; trends.", panel=_JUDGING)
+    utility: str | None = setting(None, metavar="NAME", help="A measure instead; log_size_kept.", panel=_JUDGING)
+    reader: str | None = setting(None, metavar="NAME,..", help="Who may read it; all.", panel=_JUDGING)
+    exposure: str | None = setting(None, metavar="NAME[:N]", help="Attacker in the picture; binding.", panel=_JUDGING)
     holdout: float | None = setting(None, help="Users left out as the public; 0.25.", panel=_JUDGING)
     public: str | None = setting(None, metavar="FILE", help="A public log in their place.", panel=_JUDGING)
     people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_JUDGING)
@@ -40,7 +42,8 @@ class Judging:
         from queryveil.attacks import read_people
 
         return {
-            **{name: getattr(self, name) for name in ("exposure", "utility", "limit", "holdout", "values")},
+            **{name: getattr(self, name) for name in ("limit", "purpose", "utility", "exposure", "holdout", "values")},
+            "readers": None if self.reader is None else options.parse_list(self.reader),
             "public": None if self.public is None else reading.read(self.public),
             "people": () if self.people is None else read_people(self.people),
             "n_targets": self.targets,
@@ -54,6 +57,7 @@ def compare(
     methods: str | None = setting(None, metavar="NAME,..", help="km,clump or km:k=5:m=2; all if not given."),
     plan: Path | None = setting(None, metavar="FILE", help="Runs as TOML, in place of --methods."),
     judging: Judging,
+    exceptions: options.Exceptions = None,
     jobs: int | None = setting(None, help="Runs at a time; one per core."),
     seed: int | None = setting(None, help="Repeat a comparison."),
     force: bool = setting(False, help="Do again what DIR has already."),
@@ -66,6 +70,7 @@ def compare(
         raise BadParameter("jobs", jobs, allowed="1 or more")
     with progress_bar():
         arguments = judging.read(reading) | {"jobs": jobs or os.cpu_count() or 1, "seed": seed}
+        arguments["exceptions"] = options.parse_exceptions(exceptions)
         found = queryveil.compare(reading.read(log), chosen, folder=output, again=force, **arguments)
     if as_json:
         print_json(found.to_dict())
@@ -90,11 +95,79 @@ def _plan(methods: str | None, plan: Path | None) -> Plan | None:
 
 def _print_comparison(found: Comparison, folder: Path) -> None:
     print_table(*found.table())
-    echo("", found.in_words(), *found.cautions())
+    echo("", found.in_words(), *found.exceptions_in_words())
     if found.picked is not None:
         echo("", f"    {found.picked.command}", "")
     echo(*(f"note: {note}" for note in found.notes()), err=True)
     echo(f"written to {folder}: compare.html, table.csv, plan.toml, results", err=True)
+
+
+_ASKED = "What is asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of a search; what is None is as in the plan file, or its default."""
+
+    limit: str | None = setting(None, metavar="SHARE", help="Most that may be found; 5%.", panel=_ASKED)
+    reader: str | None = setting(None, metavar="NAME,..", help="Who will read it; everybody.", panel=_ASKED)
+    minutes: float | None = setting(None, help="Time for the search; 10.", panel=_ASKED)
+    public: str | None = setting(None, metavar="FILE", help="A public log of the same kind.", panel=_ASKED)
+    people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_ASKED)
+    values: Any = setting(None, metavar="FILE", help="Table of term values, for advertising.", panel=_ASKED)
+
+    def read(self, reading: options.Reading) -> dict[str, Any]:
+        """Return the arguments of `plan`, with the files read."""
+        from queryveil.attacks import read_people
+
+        return {
+            **{name: getattr(self, name) for name in ("limit", "minutes", "values")},
+            "readers": None if self.reader is None else options.parse_list(self.reader),
+            "public": None if self.public is None else reading.read(self.public),
+            "people": () if self.people is None else read_people(self.people),
+        }
+
+
+def plan(
+    log: options.Log,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the release and figures.")],
+    *,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="PURPOSE",
+            help="ranking, suggestions, spelling, related, trends, advertising or personalisation.",
+        ),
+    ] = None,
+    exceptions: options.Exceptions = None,
+    asked: Asked,
+    plan_file: Path | None = setting(None, option="plan", metavar="FILE", help="A search to do again."),
+    jobs: int | None = setting(None, help="Runs at a time; one per core."),
+    seed: int | None = setting(None, help="Repeat the release, too; not for releases."),
+    force: bool = setting(False, help="Replace the release in DIR, and search anew."),
+    reading: options.Reading,
+    as_json: options.Json = False,
+) -> None:
+    """Find and write the most useful release for a purpose under a limit, and say why not more. Exit 1 if none is."""
+    with progress_bar():
+        found = queryveil.plan(
+            reading.read(log),
+            folder=output,
+            purpose=purpose,
+            exceptions=options.parse_exceptions(exceptions),
+            plan=plan_file,
+            jobs=(os.cpu_count() or 1) if jobs is None else jobs,
+            seed=seed,
+            force=force,
+            **asked.read(reading),
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(*found.lines())
+    echo(f"written to {output}: {'release, ' if found.confirmed else ''}plan.toml, search.json, table.csv", err=True)
+    raise typer.Exit(0 if found.confirmed else 1)
 
 
 def demo(
@@ -135,11 +208,11 @@ def _print_demo(done: Demo, folder: Path) -> None:
         f"Cost    {counts.n_rows_after:,} of {counts.n_rows_before:,} queries and "
         f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.",
         "",
-        "All methods side by side: what each keeps, and how many people are found by 4 of their terms",
+        "All methods side by side: what each keeps, and the highest risk of any attacker",
         "",
     )
     print_table(*done.comparison.table())
-    echo("", done.comparison.in_words(), *done.comparison.cautions(), *done.comparison.left_out, "")
+    echo("", done.comparison.in_words(), *done.comparison.exceptions_in_words(), *done.comparison.left_out, "")
     echo(
         f"Look    {folder / 'release' / 'report.html'} (the report on the release)",
         f"        {folder / 'comparison' / 'compare.html'} (the frontier between the methods)",

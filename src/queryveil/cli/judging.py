@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from queryveil.cli import options
 from queryveil.cli.output import echo, print_json, print_table, progress_bar, write_out
 from queryveil.errors import BadParameter
 from queryveil.html_tables import percent
-from queryveil.settings import setting
+from queryveil.settings import parse_share, setting, values_of
 
 if TYPE_CHECKING:
     from queryveil.attacks import Attacks
+    from queryveil.attacks.limits import Limit
 
 
 def verify(
@@ -94,6 +96,7 @@ class Attackers:
         help="A log of the same kind by other people, for attackers to learn from."
     )
     people: Path | None = options.file_option(help="JSON lines with name and town: people to look for.")
+    later: str | None = options.file_option(help="A log of the same people, same ids, from another time.")
     targets: int = setting(1000, help="People that each attacker looks for, at most.")
     seed: int | None = setting(None, help="Repeat what attackers draw.")
 
@@ -101,12 +104,14 @@ class Attackers:
         """Return the arguments of `attack` and `report`, with the files read, and what makes such a release again."""
         from queryveil.attacks import read_people
         from queryveil.comparison import method_of
+        from queryveil.comparison.methods import remaker
 
         method = method_of(release.manifest)
         return {
             "public": None if self.public is None else reading.read(self.public),
             "people": () if self.people is None else read_people(self.people),
-            "remake": None if method is None else method.anonymize,
+            "remake": None if method is None else remaker(method, seed=self.seed),
+            "later": None if self.later is None else reading.read(self.later),
             "n_targets": self.targets,
             "seed": self.seed,
         }
@@ -141,9 +146,9 @@ def attack(
 
 
 def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
+    from queryveil.attacks.names import label
     from queryveil.attacks.suite import ESTIMATED_EXPOSURE
     from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
-    from queryveil.comparison.comparison import label
 
     rows = []
     for attempt in found.attempts:
@@ -205,6 +210,36 @@ def measure(
     echo(*(f"note: {note}" for note in found.notes), err=True)
 
 
+_STATED = "What the report states"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """Who releases it to whom, and for what, in words that the report repeats."""
+
+    releaser: str = setting("", metavar="NAME", help="Who hands it out.", panel=_STATED)
+    recipient: str = setting("", metavar="NAME", help="Who gets it.", panel=_STATED)
+    purpose: str = setting("", option="purpose_text", metavar="TEXT", help="What it is for.", panel=_STATED)
+    period: str = setting("", metavar="TEXT", help="The time it covers, if not as the times say.", panel=_STATED)
+
+
+_JUDGING = "How it is judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The limit of exposure, and how long the report may be relied on."""
+
+    limit: str = setting("5%", metavar="SHARE", help="Most that any attacker may find.", panel=_JUDGING)
+    valid_months: int = setting(12, at_least=1, at_most=120, help="When to attack again.", panel=_JUDGING)
+
+    def read(self, exceptions: list[str] | None) -> Limit:
+        """Return the limit, without the attackers that were ruled out."""
+        from queryveil.attacks.limits import Limit
+
+        return Limit(share=parse_share(self.limit), exceptions=options.parse_exceptions(exceptions) or {})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportReading(options.Reading):
     """How the original is read, where `--format` is that of the report."""
@@ -219,13 +254,17 @@ def report(
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="If not DIR/report.html; - is stdout.")
     ] = None,
-    report_format: str = setting("html", option="format", help="html, md or json."),
+    report_format: str = setting("html", option="format", help="html, md, json or pdf."),
+    lang: str = setting("en", help="en, de, fr or es."),
     key: options.Key = None,
     show: bool = setting(False, help="Show the release's most frequent queries."),
     force: bool = setting(False, help="Replace FILE."),
     taxonomy: options.OwnTaxonomy = None,
     values: options.Values = None,
     membership: options.Membership = None,
+    stated: Stated,
+    judging: Judging,
+    exceptions: options.Exceptions = None,
     attackers: Attackers,
     tables: options.SwapTables,
     reading: ReportReading,
@@ -235,10 +274,13 @@ def report(
     from queryveil import reports
     from queryveil.checks.whole import REPORTS
     from queryveil.release import MANIFEST
+    from queryveil.reports.languages import spoken
     from queryveil.reports.render import check_report_format, check_report_target
 
     kind = "json" if as_json else report_format
     check_report_format(kind)
+    spoken(lang)
+    limit = judging.read(exceptions)
     goes_out = output == "-" or (as_json and output is None)
     with progress_bar():
         release = queryveil.read_release(folder)
@@ -256,7 +298,7 @@ def report(
             files = [file.name for file in (release.manifest.data, release.manifest.clicks) if file is not None]
             _check_is_apart(path, [original, key, *(folder / name for name in (MANIFEST, *files))])
             if is_inside and path.resolve() not in [folder.resolve() / name for name in REPORTS]:
-                allowed = "report.html, report.md or report.json in a release, where nothing else may lie, or outside"
+                allowed = "report.html, .md, .json or .pdf in a release, where nothing else may lie, or outside"
                 raise BadParameter("output", str(path), allowed=allowed)
         made = queryveil.report(
             release,
@@ -264,15 +306,20 @@ def report(
             classifier=tables.own_classifier(),
             values=options.read_values(values) if values else None,
             show=show,
+            limit=limit,
+            circumstances=reports.Circumstances(**values_of(stated)),
+            valid_months=judging.valid_months,
             **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             **attackers.read(reading, release),
         )
-        text = reports.render(made, format=kind)
-    if goes_out:
+        text = reports.render(made, format=kind, lang=lang)
+    if isinstance(text, bytes) and goes_out:
+        sys.stdout.buffer.write(text)
+    elif isinstance(text, str) and goes_out:
         write_out(text)
     else:
         reports.write_whole(text, path)
-        echo(reports.in_short(made))
+        echo(reports.in_short(made), reports.decision(made))
         echo(f"written to {path}", err=True)
     raise typer.Exit(1 if made.state is reports.State.BROKEN else 0)
 

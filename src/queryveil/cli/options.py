@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, is_dataclass
 from enum import StrEnum
 from functools import partial
 from inspect import Parameter, Signature, signature
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -157,6 +158,30 @@ def parse_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
+Exceptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except",
+        metavar="ATTACKER=REASON",
+        help="Rule an attacker out, and say why; may be repeated.",
+        rich_help_panel="What they are judged by",
+    ),
+]
+
+
+def parse_exceptions(typed: list[str] | None) -> dict[str, str] | None:
+    """Read attackers that are ruled out, each with the reason; None if there are none.
+
+    >>> parse_exceptions(["neighbour=who has the log has the log"])
+    {'neighbour': 'who has the log has the log'}
+    """
+    pairs = [text.partition("=") for text in typed or ()]
+    for name, _, reason in pairs:
+        if not reason.strip():
+            raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
+    return {name.strip(): reason.strip() for name, _, reason in pairs} or None
+
+
 _TABLES = "Tables of the classifier (Parquet or CSV) in place of those in the package"
 
 
@@ -269,7 +294,7 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
         else:
             taken.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
             continue
-        words = {about.flag.removeprefix("--").replace("-", "_"): about for about in settings}
+        words = {_word(about.flag): about for about in settings}
         made[name] = kind, words
         for word, about in words.items():
             chosen = about.default if isinstance(group, type | Field) else getattr(group, about.name)
@@ -288,6 +313,16 @@ def with_options(function: Callable[..., None], **groups: Any) -> Callable[..., 
     command.__signature__ = Signature(taken)  # type: ignore[attr-defined]
     command.settings = {about.flag: about for _, own in made.values() for about in own.values()}  # type: ignore[attr-defined]
     return command
+
+
+def _word(flag: str) -> str:
+    """Return an option as the name of a parameter.
+
+    >>> _word("--bad-rows"), _word("--for")
+    ('bad_rows', 'for_')
+    """
+    word = flag.removeprefix("--").replace("-", "_")
+    return f"{word}_" if iskeyword(word) else word
 
 
 def _typed(about: Setting, default: Any) -> tuple[Any, Any]:

@@ -1,17 +1,21 @@
-"""The result of a comparison: exposure and utility of each run, the frontier, and the best run under a limit."""
+"""The result of a comparison: which runs qualify under the limit, which is best, and what rejects the others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from queryveil.attacks import Exposure, attackers
+from queryveil.attacks.limits import Limit, n_targets_needed, risk
+from queryveil.attacks.names import base_name, label, name_title, split_label
+from queryveil.attacks.readers import READERS, attackers_of
 from queryveil.comparison.judged import ComparisonInput, Judged
-from queryveil.comparison.methods import command
-from queryveil.comparison.plan import Plan
+from queryveil.comparison.plan import BINDING, Plan, check_purpose
+from queryveil.comparison.row import Row, exposure_in, found_in_words, utility_in
 from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
 from queryveil.html_tables import percent, table
 from queryveil.pairing import ESTIMATED, pseudonymised
-from queryveil.utility.score import Score
+from queryveil.settings import parse_share
+from queryveil.utility.purposes import PURPOSES, Purpose
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -26,148 +30,44 @@ def frontier(points: Sequence[tuple[float, float]]) -> list[int]:
     return kept
 
 
-WORST = "worst"
-PEOPLE = "people"
-ACTIVE = ("sybil", "sybil_early")
-"""Attackers who add users before a log is anonymized; no method that counts to k promises anything against it."""
-
-
 def check_exposure(name: str) -> None:
-    """Raise if there is no such attacker."""
-    attacker, n_known = _split(name)
+    """Raise if there is no such attacker to be shown."""
+    if name == BINDING:
+        return
+    attacker, n_known = split_label(name)
     everybody = attackers(pseudonymised(QueryLog.from_frame({"user": [], "query": []})))
     there = {(each.name, getattr(each, "n_known", None)) for each in everybody}
     names = {each for each, _ in there}
-    if name != WORST and ((attacker, n_known) not in there if n_known is not None else attacker not in names):
+    if (attacker, n_known) not in there if n_known is not None else attacker not in names:
         shown = sorted({f"{each}:{n}" if n and each.endswith("_terms") else each for each, n in there})
-        raise BadParameter("exposure", name, allowed=f"{WORST} or one of {', '.join(shown)}")
-
-
-def exposure_in(judged: Judged, name: str) -> Exposure | None:
-    """Return what an attacker found, None if it did not run.
-
-    A name without a number stands for the setting that knows most. `worst` is the attacker with the largest share of
-    people found (sybil excluded), among those above chance if there are any.
-    """
-    found = [one for one in judged.exposures if one.n_targets]
-    if name == WORST:
-        # A share of rows or of hashed terms is another thing than a share of people.
-        of_people = [one for one in found if one.what == PEOPLE and one.attacker not in ACTIVE]
-        better = [one for one in of_people if one.beats_chance] or of_people
-        return max(better, key=lambda one: (one.share, one.n_targets), default=None)
-    attacker, n_known = _split(name)
-    fitting = [one for one in found if one.attacker == attacker and one.n_wrong == 0 and n_known in (None, one.n_known)]
-    return max(fitting, key=lambda one: one.n_known or 0, default=None)
-
-
-def utility_in(judged: Judged, name: str) -> Score | None:
-    return next((score for score in judged.scores if score.name == name), None)
-
-
-def label(found: Exposure) -> str:
-    """Return the name of an exposure, as in `--exposure`.
-
-    >>> one = Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, n_known=4)
-    >>> label(one)
-    'known_terms:4'
-    """
-    known = "" if found.n_known is None else f":{found.n_known}"
-    return f"{found.attacker}{known}" + (f", {found.n_wrong} wrong" if found.n_wrong else "")
-
-
-def _split(name: str) -> tuple[str, int | None]:
-    """Return the attacker and how much it knows.
-
-    >>> _split("known_terms:4"), _split("clock")
-    (('known_terms', 4), ('clock', None))
-    """
-    attacker, colon, number = name.partition(":")
-    if colon and not (number.isascii() and number.isdigit()):
-        raise BadParameter("exposure", name, allowed="an attacker and how much it knows, such as known_terms:4")
-    return attacker, int(number) if number else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One run: its `exposure` and `utility` by the chosen figures, or None and the reason in `missing`."""
-
-    judged: Judged
-    exposure: Exposure | None = None
-    utility: Score | None = None
-    missing: str = ""
-    is_on_frontier: bool = False
-    is_picked: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.judged.name
-
-    @property
-    def seconds(self) -> float:
-        """The time of the run, judging included."""
-        return sum(self.judged.seconds.values())
-
-    @property
-    def command(self) -> str:
-        """What to type to make such a release."""
-        run = self.judged.run
-        return "" if run is None else command(run.method, run.settings)
-
-    @property
-    def is_comparable(self) -> bool:
-        """Whether it has both figures, and its promise, if it makes one, was not broken."""
-        has_both = self.exposure is not None and self.utility is not None
-        return has_both and self.judged.standing in ("holds", "promises nothing", "not judged")
-
-    def is_under(self, limit: float) -> bool:
-        """Whether it keeps a promise and the upper end of its exposure is at most the limit."""
-        is_kept = self.judged.standing == "holds" and self.utility is not None
-        return is_kept and self.exposure is not None and self.exposure.interval[1] <= limit
-
-    def to_dict(self) -> dict[str, object]:
-        judged = self.judged
-        return {
-            "name": self.name,
-            "method": None if judged.run is None else judged.run.method,
-            "settings": {} if judged.run is None else judged.run.settings,
-            "promise": None if judged.promise is None else judged.promise.in_words(),
-            "standing": judged.standing,
-            "verdict": judged.verdict,
-            "failed": judged.failed or None,
-            "exposure": None if self.exposure is None else self.exposure.to_dict(),
-            "utility": None if self.utility is None else self.utility.to_dict(),
-            "missing": self.missing or None,
-            "on_frontier": self.is_on_frontier,
-            "picked": self.is_picked,
-            "command": self.command,
-            "seconds": judged.seconds,
-            "attacks": None if judged.attacks is None else judged.attacks.to_dict(),
-            "scores": [score.to_dict() for score in judged.scores],
-            "notes": list(judged.notes),
-        }
+        raise BadParameter("exposure", name, allowed=f"{BINDING} or one of {', '.join(shown)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Runs compared by one exposure and one utility.
+    """Runs compared by what attackers find in them, under a limit, and by what they keep.
 
-    The picked run has the highest utility of those whose promise holds and whose exposure is under the limit.
+    The picked run is the one that keeps most of those that qualify: its promise holds, and no attacker that the rule
+    considers is above the limit, by the upper end of its interval.
 
     Parameters
     ----------
     rows: the runs; one that promises nothing is never picked
     original: the log with nothing but its ids changed
-    exposure, utility: the figures that runs are compared by
-    limit: the most of the targets that may be found, at the upper end of the 95 % interval
+    rule: the limit, the readers whose attackers are considered, and the exceptions with their reasons
+    utility: the measure that runs are compared by
+    purpose: the purpose that it is the measure of, if one was named
+    exposure: the attacker that the picture shows; `binding` is the one with the highest risk in each run
     n_users, n_public: people who were released, and others who stood for the public
     left_out: which methods could not be run here, if nobody asked for them by name
     """
 
     rows: tuple[Row, ...]
     original: Judged
-    exposure: str
+    rule: Limit
     utility: str
-    limit: float
+    purpose: str | None = None
+    exposure: str = BINDING
     n_users: int
     n_public: int
     left_out: tuple[str, ...] = ()
@@ -178,30 +78,65 @@ class Comparison:
         return cls(
             rows=tuple(Row(judged=judged) for judged in found),
             original=original,
+            rule=plan.rule,
+            utility=plan.measure,
+            purpose=plan.purpose,
             exposure=plan.exposure,
-            utility=plan.utility,
-            limit=plan.limit,
             n_users=inputs.log.n_users,
             n_public=0 if inputs.public is None else inputs.public.n_users,
         ).by()
 
     def by(
-        self, *, exposure: str | None = None, utility: str | None = None, limit: float | None = None
+        self,
+        *,
+        limit: float | str | None = None,
+        purpose: str | None = None,
+        readers: Iterable[str] | None = None,
+        exceptions: Mapping[str, str] | None = None,
+        utility: str | None = None,
+        exposure: str | None = None,
     ) -> "Comparison":
-        """Return the same runs by other figures or under another limit; nothing is run again."""
-        exposure, utility = exposure or self.exposure, utility or self.utility
-        limit = self.limit if limit is None else limit
-        measured = [row.judged for row in self.rows if row.judged.scores]
-        if measured and not any(utility_in(judged, utility) for judged in measured):
-            there = sorted({score.name for judged in measured for score in judged.scores})
-            raise BadParameter("utility", utility, allowed=f"one of {', '.join(there)}")
-        rows = [_row(row.judged, exposure=exposure, utility=utility) for row in self.rows]
+        """Return the same runs under another limit, for another purpose or reader; nothing is run again."""
+        if purpose is not None:
+            check_purpose(purpose, utility=utility)
+            utility = PURPOSES[purpose].measure
+        elif utility is None:
+            purpose, utility = self.purpose, self.utility
+        rule = Limit(
+            share=self.rule.share if limit is None else parse_share(limit),
+            readers=self.rule.readers if readers is None else tuple(readers),
+            exceptions=self.rule.exceptions if exceptions is None else dict(exceptions),
+        )
+        self._check_measured(utility, purpose)
+        exposure = exposure or self.exposure
+        rows = [_row(row.judged, rule=rule, utility=utility, exposure=exposure) for row in self.rows]
         places = [i for i, row in enumerate(rows) if row.is_comparable]
-        on = {places[i] for i in frontier([_point(rows[place]) for place in places])}
-        under = [i for i, row in enumerate(rows) if row.is_under(limit)]
-        best = max(under, key=lambda i: (_point(rows[i])[1], -_point(rows[i])[0]), default=None)
+        on = {places[i] for i in frontier([rows[place].point for place in places])}
+        able = [i for i, row in enumerate(rows) if row.qualifies and row.utility is not None]
+        best = max(able, key=lambda i: (rows[i].gain, -rows[i].ruling.risk), default=None)
         marked = tuple(replace(row, is_on_frontier=i in on, is_picked=i == best) for i, row in enumerate(rows))
-        return replace(self, rows=marked, exposure=exposure, utility=utility, limit=limit)
+        return replace(self, rows=marked, rule=rule, utility=utility, purpose=purpose, exposure=exposure)
+
+    def _check_measured(self, utility: str, purpose: str | None) -> None:
+        there = {score.name for row in self.rows for score in row.judged.scores}
+        if not there or utility in there:
+            return
+        if purpose is None:
+            raise BadParameter("utility", utility, allowed=f"one of {', '.join(sorted(there))}")
+        served = ", ".join(each.name for each in self.purposes)
+        told = f"one of {served}, which were measured" if served else "left out: of no purpose was a measure taken here"
+        raise BadParameter("for", purpose, allowed=told)
+
+    @property
+    def limit(self) -> float:
+        """The highest risk that a run may have."""
+        return self.rule.share
+
+    @property
+    def purposes(self) -> tuple[Purpose, ...]:
+        """The purposes whose measure was taken of at least one run."""
+        there = {score.name for row in self.rows for score in row.judged.scores}
+        return tuple(purpose for purpose in PURPOSES.values() if purpose.measure in there)
 
     @property
     def picked(self) -> Row | None:
@@ -209,13 +144,26 @@ class Comparison:
         return next((row for row in self.rows if row.is_picked), None)
 
     @property
+    def nearest(self) -> Row | None:
+        """The run with the lowest risk of those whose promise holds, if any was attacked."""
+        attacked = [row for row in self.rows if row.judged.standing == "holds" and row.ruling.binding is not None]
+        return min(attacked, key=lambda row: (row.ruling.risk, -row.gain), default=None)
+
+    @property
+    def ranked(self) -> tuple[Row, ...]:
+        """All runs, the best first, then what qualifies by what it keeps, then the rest by risk."""
+        return tuple(sorted(self.rows, key=lambda row: row.rank))
+
+    @property
     def frontier(self) -> tuple[Row, ...]:
         """The runs that no other beats, the least exposed first."""
-        return tuple(sorted((row for row in self.rows if row.is_on_frontier), key=_point))
+        return tuple(sorted((row for row in self.rows if row.is_on_frontier), key=lambda row: row.point))
 
     @property
     def before(self) -> Exposure | None:
-        """The exposure of the log with nothing but its ids changed."""
+        """What the attacker that the picture shows finds in the log with nothing but its ids changed."""
+        if self.exposure == BINDING:
+            return self.rule.ruling(self.original.exposures).binding
         return exposure_in(self.original, self.exposure)
 
     @property
@@ -224,65 +172,98 @@ class Comparison:
         return tuple(row for row in self.rows if row.judged.standing == "broken")
 
     def in_words(self) -> str:
-        """Say in one line which run is best, or why none is."""
-        who = "the worst attacker" if self.exposure == WORST else self.exposure
-        most = f"{who} finds at most {percent(self.limit)} in (upper end of the 95 % interval)"
-        row = self.picked
-        if row is None or row.exposure is None or row.utility is None:
-            ends = [(row.exposure.interval[1], row.name) for row in self.rows if row.exposure and row.is_under(1.0)]
-            if not ends:
-                return f"No run keeps a promise and has both figures, {self.exposure} and {self.utility}."
-            high, name = min(ends)
-            return f"There is no run that keeps its promise and that {most}; least is up to {percent(high)}, in {name}."
+        """Say in one line which run is best, or which is nearest and who rejects it."""
+        titles = [READERS[name].title for name in self.rule.readers]
+        who = "" if len(titles) == len(READERS) else f" ({', '.join(each[:1].lower() + each[1:] for each in titles)})"
+        rule = f"no attacker{who} is above {percent(self.limit)}"
+        row, near = self.picked, self.nearest
+        if row is not None and row.utility is not None and row.ruling.binding is not None:
+            return (
+                f"Best is {row.name}: of the runs whose promise holds and in which {rule}, it keeps most "
+                f"({row.utility.title} {row.utility.written}). {found_in_words(row.ruling.binding)}: of all, the "
+                f"nearest to the limit, with a risk of {percent(row.ruling.risk)}."
+            )
+        if near is None or near.ruling.binding is None:
+            return "No run keeps its promise and was attacked."
+        if near.qualifies:
+            return f"No run in which {rule} has a measure of {self.utility.replace('_', ' ')}."
         return (
-            f"Of the runs that keep their promise and that {most}, {row.name} keeps most: {row.utility.title} "
-            f"{row.utility.written}, found {percent(row.exposure.share)} (up to {percent(row.exposure.interval[1])})."
+            f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
+            f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."
         )
 
-    def cautions(self) -> tuple[str, ...]:
-        """Return warnings about attackers that beat chance and exceed the limit in the picked run.
-
-        These are the worst for people, who adds users, and of the rest (rows, hashed terms) the one who finds most.
-        """
-        if self.picked is None:
-            return ()
-        judged = self.picked.judged
-        others = [one for one in judged.exposures if one.what != PEOPLE and one.attacker not in ACTIVE]
-        most = max(others, key=lambda one: one.share, default=None)
-        return tuple(
-            f"But {label(found)}, who knows {found.knows}, finds {percent(found.share)} of its {found.what} in "
-            f"{self.picked.name} (95 % interval {percent(found.interval[0])} to {percent(found.interval[1])}); blind "
-            f"guessing finds {percent(found.chance_share)}."
-            for found in (*(exposure_in(judged, each) for each in (WORST, *ACTIVE)), most)
-            if found is not None and found.beats_chance and found.share > self.limit
-        )
+    def exceptions_in_words(self, *, named: bool = True) -> tuple[str, ...]:
+        """Return each exception with its reason, and if `named` what it finds in the picked or nearest run."""
+        row, said = self.picked or self.nearest, []
+        excepted = () if row is None else row.ruling.excepted
+        for name, reason in self.rule.exceptions.items():
+            most = max((one for one in excepted if name == base_name(one.attacker)), key=risk, default=None)
+            where = "" if row is None else f" It does not apply to {row.name}."
+            if not named:
+                where = ""
+            elif name not in attackers_of(self.rule.readers):
+                where = " It stands for none of these readers."
+            elif most is not None and row is not None:
+                where = f" In {row.name}, {found_in_words(most)}."
+            said.append(f"Not considered: {name_title(name)} ({name}), because: {reason.strip().rstrip('.')}.{where}")
+        return tuple(said)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the columns and rows of a table for people."""
-        utility = self.utility.replace("_", " ")
-        columns = ("run", "", "promise", utility, "found", "95 % interval", "by chance", "seconds")
-        return columns, [_cells(row, names_attacker=self.exposure == WORST) for row in self.rows]
+        columns = ("run", "outcome", self.utility.replace("_", " "), "highest risk", "rejected by", "seconds")
+        return columns, [_cells(row) for row in self.rows]
 
     def notes(self) -> tuple[str, ...]:
-        """Return why figures are missing, and which are estimates."""
+        """Return why figures are missing, which attackers had too few targets, and which figures are estimates."""
         reasons: dict[str, list[str]] = {}
         for row in self.rows:
-            if row.missing:
+            if row.missing and not row.judged.failed:
                 reasons.setdefault(row.missing, []).append(row.name)
+        told = (f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        return (*told, *self._too_few(), *self.lasting_notes())
+
+    def lasting_notes(self) -> tuple[str, ...]:
+        """Return the notes that hold under any limit, for any purpose and reader: failures, estimates, what lacks."""
+        reasons: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.judged.failed:
+                reasons.setdefault(row.judged.failed, []).append(row.name)
             elif row.judged.attacks is not None and not row.judged.attacks.exact:
                 reasons.setdefault(ESTIMATED, []).append(row.name)
         return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
 
+    def _too_few(self) -> list[str]:
+        """Return which attackers cannot be under the limit for want of targets, and how many they would need."""
+        few: dict[str, list[Exposure]] = {}
+        for found in (one for row in self.rows for one in row.ruling.too_few):
+            few.setdefault(label(found), []).append(found)
+        said = []
+        for name, each in few.items():
+            fewest = min(found.n_targets for found in each)
+            needs = max(_needed(found, self.limit) for found in each)
+            runs = "1 run" if len(each) == 1 else f"{len(each)} runs"
+            more = f", and needs {needs:,}" if needs else ""
+            said.append(
+                f"{name}: above {percent(self.limit)} in {runs} even if it finds no more than by chance, because it "
+                f"has only {fewest:,} targets{more}"
+            )
+        return said
+
     def to_dict(self) -> dict[str, object]:
+        nearest = self.nearest
         return {
-            "exposure": self.exposure,
-            "utility": self.utility,
             "limit": self.limit,
+            "readers": list(self.rule.readers),
+            "exceptions": dict(self.rule.exceptions),
+            "purpose": self.purpose,
+            "utility": self.utility,
+            "exposure": self.exposure,
             "n_users": self.n_users,
             "n_public": self.n_public,
             "picked": None if self.picked is None else self.picked.name,
             "command": None if self.picked is None else self.picked.command,
-            "cautions": list(self.cautions()),
+            "nearest": None if nearest is None else nearest.name,
+            "said": [self.in_words(), *self.exceptions_in_words()],
             "left_out": list(self.left_out),
             "frontier": [row.name for row in self.frontier],
             "before": None if self.original.attacks is None else self.original.attacks.to_dict(),
@@ -291,41 +272,35 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         columns, rows = self.table()
-        cells = [["" if cell == "-" else cell for cell in row] for row in rows]
-        notes = [(text,) for text in (*self.cautions(), *self.notes())]
-        return table(columns, rows=cells, caption=self.in_words()) + (table(("note",), rows=notes) if notes else "")
+        notes = [(text,) for text in (*self.exceptions_in_words(), *self.notes())]
+        return table(columns, rows=rows, caption=self.in_words()) + (table(("note",), rows=notes) if notes else "")
 
 
-def _row(judged: Judged, *, exposure: str, utility: str) -> Row:
-    found, score = exposure_in(judged, exposure), utility_in(judged, utility)
+def _needed(found: Exposure, limit: float) -> int:
+    return n_targets_needed(limit, chance_share=found.chance_share) if limit > 0 else 0
+
+
+def _row(judged: Judged, *, rule: Limit, utility: str, exposure: str) -> Row:
+    ruling, score = rule.ruling(judged.exposures), utility_in(judged, utility)
+    shown = ruling.binding if exposure == BINDING else exposure_in(judged, exposure)
     missing = judged.failed
-    if not missing and found is None:
-        skipped, (attacker, _) = () if judged.attacks is None else judged.attacks.skipped, _split(exposure)
+    if not missing and score is None:
+        missing = f"{utility.replace('_', ' ')} was not measured"
+    elif not missing and shown is None and exposure == BINDING:
+        missing = "no attacker that is considered applies"
+    elif not missing and shown is None:
+        skipped, (attacker, _) = () if judged.attacks is None else judged.attacks.skipped, split_label(exposure)
         reason = next((one.reason for one in skipped if one.attacker == attacker), "there was nobody to look for")
         missing = f"{attacker} does not apply: {reason}"
-    elif not missing and score is None:
-        missing = f"{utility.replace('_', ' ')} was not measured"
-    return Row(judged=judged, exposure=found, utility=score, missing=missing)
+    return Row(judged=judged, ruling=ruling, utility=score, exposure=shown, missing=missing)
 
 
-def _point(row: Row) -> tuple[float, float]:
-    """Return exposure, of which less is better, and utility, signed so that more is better."""
-    if row.exposure is None or row.utility is None:
-        return 1.0, float("-inf")
-    sign = 1.0 if row.utility.better == "more" else -1.0
-    return row.exposure.share, sign * row.utility.value
-
-
-def _cells(row: Row, *, names_attacker: bool) -> tuple[str, ...]:
-    found, score = row.exposure, row.utility
-    marks = {"best": row.is_picked, "frontier": row.is_on_frontier, "see note": row.missing}
+def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.name,
-        ", ".join(mark for mark, applies in marks.items() if applies),
-        row.judged.standing.upper() if row.judged.standing == "broken" else row.judged.standing,
-        "-" if score is None else score.written,
-        "-" if found is None else percent(found.share) + (f" by {label(found)}" if names_attacker else ""),
-        "-" if found is None else f"{percent(found.interval[0])} to {percent(found.interval[1])}",
-        "-" if found is None else percent(found.chance_share),
+        "BROKEN" if row.outcome == "broken" else row.outcome,
+        "" if row.utility is None else row.utility.written,
+        "" if row.ruling.binding is None else percent(row.ruling.risk),
+        row.rejected_by,
         f"{row.seconds:.1f}",
     )

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +16,8 @@ import polars as pl
 from queryveil import progress
 from queryveil.attacks import Attacks, AuxiliaryData, Exposure, Person, suite
 from queryveil.checks import verify
-from queryveil.comparison.methods import build_method, key_of
+from queryveil.comparison.aiming import Aim, attack_in_turn
+from queryveil.comparison.methods import Method, build_method, key_of
 from queryveil.comparison.plan import ORIGINAL, Run
 from queryveil.data import QueryLog
 from queryveil.errors import NothingPromised, QueryveilError, fault_in_words
@@ -28,24 +29,38 @@ from queryveil.utility import Score, measuring
 from queryveil.version import __version__
 
 _SPLIT_SEED = 2006
+_HELD_OUT = 0.25
+"""The share of users who stand for the public in a second release of a run, if there is no public log."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ComparisonInput:
-    """The log and the other inputs that all runs of a comparison share."""
+    """The log and the other inputs that all runs of a comparison share.
+
+    - `log`, `public`, `people`, `values`: what is released, and what attackers and measures are given.
+    - `n_targets`: the most people that an attacker seeks.
+    - `seed`: repeats what methods draw, and who is left out.
+    - `targets_seed`: repeats what attackers draw, where it is not `seed`.
+    - `aim`: what runs are judged for, if not for everything.
+    """
 
     log: QueryLog
     public: QueryLog | None = None
+    later: QueryLog | None = None
     people: Sequence[Person] = ()
     values: pl.DataFrame | None = None
     n_targets: int = 1000
     seed: int | None = None
+    targets_seed: int | None = None
+    aim: Aim | None = None
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
-        frames = (self.log.frame, None if self.public is None else self.public.frame, self.values)
-        rest = msgspec.json.encode([self.log.layout.format, list(self.people), self.n_targets, self.seed])
+        others = (None if log is None else log.frame for log in (self.public, self.later))
+        frames = (self.log.frame, *others, self.values)
+        figures = [self.n_targets, self.seed, self.targets_seed, self.aim]
+        rest = msgspec.json.encode([self.log.layout.format, list(self.people), *figures])
         parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
@@ -94,7 +109,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one run, without any text or id of the log.
 
     `failed` says why it has no release, or why not all of it was judged; the rest is as far as it came. `run` is None
-    for the log itself with nothing but its ids changed, which is only attacked.
+    for the log itself with nothing but its ids changed, which is only attacked. `stopped_by` is the attacker after whom
+    the others were not tried.
     """
 
     run: Run | None
@@ -108,6 +124,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     seconds: dict[str, float] = {}
     failed: str = ""
+    stopped_by: str = ""
 
     @property
     def name(self) -> str:
@@ -123,17 +140,34 @@ def name_of(run: Run | None) -> str:
     return ORIGINAL if run is None else run.name
 
 
-def judge(run: Run | None, inputs: ComparisonInput) -> Judged:
-    """Do a run; what goes wrong becomes a part of the result, since other runs go on."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Made:
+    """A release with the method that made it, and who is in which group if it has groups."""
+
+    method: Method
+    release: Release
+    membership: pl.DataFrame | None = None
+
+    @classmethod
+    def of(cls, method: Method, log: QueryLog) -> "Made":
+        """Make a release of a log."""
+        if isinstance(method, Plink):
+            grouping = method.group(log)
+            return cls(method=method, release=grouping.release, membership=grouping.membership)
+        return cls(method=method, release=method.anonymize(log))
+
+
+def judge(run: Run | None, inputs: ComparisonInput, *, made: Made | None = None) -> Judged:
+    """Do a run, or judge a release `made` by it; what goes wrong becomes a part of the result, as other runs go on."""
     found: dict[str, Any] = {"standing": "failed"}
     seconds: dict[str, float] = {}
     try:
         if run is None:
             with _timed("attack", seconds):
-                found["attacks"] = _attack(Pair.pseudonymised(inputs.log), inputs, remake=pseudonymised)
+                found |= _attack(Pair.pseudonymised(inputs.log), inputs)
                 found["standing"] = "promises nothing"
         else:
-            _judge(run, inputs, found, seconds)
+            _judge(run, inputs, made, found, seconds)
     except KeyboardInterrupt:
         raise
     except (QueryveilError, MemoryError) as error:
@@ -143,44 +177,68 @@ def judge(run: Run | None, inputs: ComparisonInput) -> Judged:
     return Judged(run=run, fingerprint=inputs.fingerprint_of(run), seconds=seconds, **found)
 
 
-def _judge(run: Run, inputs: ComparisonInput, found: dict[str, Any], seconds: dict[str, float]) -> None:
-    method = build_method(run.method, run.settings, values=inputs.values, seed=inputs.seed)
-    membership: pl.DataFrame | None = None
-    with _timed("anonymize", seconds):
-        if isinstance(method, Plink):
-            grouping = method.group(inputs.log)
-            release, membership = grouping.release, grouping.membership
-        else:
-            release = method.anonymize(inputs.log)
+def _judge(
+    run: Run, inputs: ComparisonInput, made: Made | None, found: dict[str, Any], seconds: dict[str, float]
+) -> None:
+    if made is None:
+        method = build_method(run.method, run.settings, values=inputs.values, seed=inputs.seed)
+        with _timed("anonymize", seconds):
+            made = Made.of(method, inputs.log)
+    release, key = made.release, key_of(made.method)
     found |= {"promise": release.promise, "counts": release.manifest.counts, "standing": "not judged"}
-    key = key_of(method)
     with _timed("verify", seconds):
         found |= _verdict(release, inputs, key=key)
     with _timed("pair", seconds):
         progress.step("telling who is who")
         pair = Pair(inputs.log, release=release, key=key)
         _ = pair.identity
+    if inputs.aim is not None:
+        # First, since of a run that is given up one wants to know what it would have kept.
+        with _timed("measure", seconds):
+            found |= _measure(pair, made, inputs)
     with _timed("attack", seconds):
-        found["attacks"] = _attack(pair, inputs, remake=method.anonymize, key=key, membership=membership)
-    with _timed("measure", seconds):
-        progress.step("measuring")
-        measures = measuring.run(pair, values=inputs.values, membership=membership)
-        # What is no number has no place in a picture, nor in JSON.
-        found |= {"scores": tuple(one for one in measures.scores if isfinite(one.value)), "notes": measures.notes}
+        found |= _attack(pair, inputs, made=made)
+    if inputs.aim is None:
+        with _timed("measure", seconds):
+            found |= _measure(pair, made, inputs)
 
 
-def _attack(
-    pair: Pair,
-    inputs: ComparisonInput,
-    *,
-    remake: Callable[[QueryLog], Release],
-    key: bytes | None = None,
-    membership: pl.DataFrame | None = None,
-) -> Attacks:
-    auxiliary = AuxiliaryData(public=inputs.public, people=inputs.people, remake=remake, key=key, membership=membership)
+def _measure(pair: Pair, made: Made, inputs: ComparisonInput) -> dict[str, Any]:
+    progress.step("measuring")
+    measures = measuring.run(pair, values=inputs.values, membership=made.membership)
+    aim = inputs.aim
+    wanted = [one for one in measures.scores if aim is None or aim.is_final or one.name == aim.measure]
+    # What is no number has no place in a picture, nor in JSON.
+    return {"scores": tuple(one for one in wanted if isfinite(one.value)), "notes": measures.notes}
+
+
+def _attack(pair: Pair, inputs: ComparisonInput, *, made: Made | None = None) -> dict[str, Any]:
+    auxiliary = _auxiliary(inputs, made)
     # The same people are looked for in every release; who they are is nobody's secret.
-    crowd = suite.attackers(pair.release, n_targets=inputs.n_targets, seed=inputs.seed or 0)
-    return suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)
+    seed = inputs.seed or 0 if inputs.targets_seed is None else inputs.targets_seed
+    crowd = suite.attackers(pair.release, n_targets=inputs.n_targets, seed=seed)
+    if inputs.aim is None or made is None:
+        return {"attacks": suite.run(crowd, pair, auxiliary=auxiliary, with_baseline=False)}
+
+    def held_out() -> tuple[Pair, AuxiliaryData]:
+        rest = inputs.with_holdout(_HELD_OUT)
+        other = Made.of(made.method, rest.log)
+        return Pair(rest.log, release=other.release, key=key_of(made.method)), _auxiliary(rest, other)
+
+    crowd = inputs.aim.crowd(crowd, is_noisy=pair.release.promise.is_noisy)
+    attacks, stopped_by = attack_in_turn(crowd, pair, aim=inputs.aim, auxiliary=auxiliary, held_out=held_out)
+    return {"attacks": attacks, "stopped_by": stopped_by}
+
+
+def _auxiliary(inputs: ComparisonInput, made: Made | None) -> AuxiliaryData:
+    return AuxiliaryData(
+        public=inputs.public,
+        people=inputs.people,
+        remake=pseudonymised if made is None else made.method.anonymize,
+        key=None if made is None else key_of(made.method),
+        membership=None if made is None else made.membership,
+        later=inputs.later,
+    )
 
 
 def _verdict(release: Release, inputs: ComparisonInput, *, key: bytes | None) -> dict[str, str]:

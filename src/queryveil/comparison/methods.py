@@ -1,7 +1,8 @@
 """Methods by name and settings: built for a comparison, rebuilt from a manifest, and as a command to type."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from hashlib import sha256
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -28,6 +29,11 @@ METHODS: Mapping[str, type[Any]] = {
     "partition": methods.Partition,
     "swap": methods.Swap,
     "dp": methods.Dp,
+    "google_2024": methods.Google2024,
+    "ec_2026": methods.Ec2026,
+    "ddg_2026": methods.Ddg2026,
+    "brave_wdp": methods.BraveWdp,
+    "mozilla": methods.Mozilla,
     "pseudonymise": methods.Pseudonymise,
     "token_hash": methods.TokenHash,
     "query_threshold": methods.QueryThreshold,
@@ -77,8 +83,8 @@ def build_method(
     key = new_key(None if seed is None else generator(seed))
     if "key" in names:
         taken["key"] = key
-    if name == "swap":
-        # Its ids change with time, and attackers should meet them so.
+    if name == "swap" or kind(**taken).promise.changes_ids:
+        # Its ids change with time or from row to row, and attackers should meet them so.
         policy |= {"ids": Ids.KEYED, "key": key}
     if "columns" in names:
         # A window of km gives people a new id in each: there, who is who is estimated.
@@ -137,6 +143,19 @@ def method_of(manifest: Manifest) -> Method | None:
     except QueryveilError:
         # Another version may name other settings.
         return None
+
+
+def remaker(method: Method, *, seed: int | None) -> Callable[[QueryLog], Release]:
+    """Return what runs a method again on other logs, each with a seed that follows from the log: it repeats itself."""
+
+    def remake(log: QueryLog) -> Release:
+        rows = log.frame.hash_rows(seed=1).to_numpy().tobytes()
+        own = int.from_bytes(sha256(f"{seed}".encode() + rows).digest()[:7], "big")
+        can_repeat = any(field.name == "seed" for field in fields(method))  # type: ignore[arg-type]
+        again: Method = replace(method, seed=own) if can_repeat else method  # type: ignore[type-var]
+        return again.anonymize(log)
+
+    return remake
 
 
 def command(name: str, settings: Mapping[str, PlanValue]) -> str:

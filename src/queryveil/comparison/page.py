@@ -1,153 +1,326 @@
-"""A comparison as one HTML file that opens offline: the picture, the table, and what to type."""
+"""A comparison as one HTML file that opens offline: the choice of a limit, the picture, the table, and what to type.
 
-from collections.abc import Sequence
+A small script ranks the runs anew when somebody moves the limit or chooses another purpose or reader. Without it the
+page shows the choice that it was made with. What Python writes and what the script writes are the same words.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from math import nan
+from typing import Any
+
+import msgspec
 
 from queryveil.attacks import Exposure
-from queryveil.comparison.comparison import WORST, Comparison, label
+from queryveil.attacks.limits import least_risk, risk
+from queryveil.attacks.names import base_name, label, title
+from queryveil.attacks.readers import READERS
+from queryveil.comparison.comparison import Comparison
+from queryveil.comparison.plan import BINDING
+from queryveil.comparison.row import DRAWN, OUTCOMES, Row, utility_in
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.reports.charts.dots import Dot, Kind, dot_chart
-from queryveil.reports.render import badge, command, page, paragraph, scrolling, section, tiles
+from queryveil.reports.render import badge, bullets, joined, page, paragraph, scrolling, section
+from queryveil.utility.score import Score
 from queryveil.version import __version__
 
-_RUNS_SIDE_BY_SIDE = 5
 _KINDS: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
+_LIMITS = (0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.12, *(i / 20 for i in range(3, 11)))
+_HIGH_LIMITS = (0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def render_html(comparison: Comparison) -> str:
     """Return the page; it holds no text and no id of the log."""
+    shown = _Shown(comparison)
+    body = [
+        _choice(shown),
+        _runs(shown),
+        _frontier(shown),
+        *([_attackers(shown)] if shown.attackers else []),
+        *([_measures(shown)] if any(row.judged.scores for row in comparison.rows) else []),
+        _promises(comparison),
+        _how(comparison),
+        Html(f'<script type="application/json" id="figures">{_json(shown.figures())}</script>'),
+    ]
     return page(
         title="Methods side by side",
         kicker=f"queryveil compare: {comparison.n_users:,} people",
         lead=_lead(comparison),
-        body=[
-            _frontier(comparison),
-            _runs(comparison),
-            *([_attacks(comparison)] if any(_exposures(comparison)) else []),
-            *([_scores(comparison)] if any(row.judged.scores for row in comparison.rows) else []),
-            _how(comparison),
-        ],
+        body=body,
         footer=f"Made by queryveil {__version__}.",
+        style=_template("compare.css"),
+        script="\n".join(line.strip() for line in _template("compare.js").splitlines()),
     )
 
 
+class _Shown:
+    """What the page can show of a comparison: the attackers that ran, and the measures and limits to choose from."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        sides = [comparison.original, *(row.judged for row in comparison.rows)]
+        ran = [found for side in sides for found in side.exposures if found.n_targets]
+        self.attackers: dict[str, Exposure] = {}
+        for found in ran:
+            self.attackers.setdefault(label(found), found)
+        self.limits = sorted({*_LIMITS, *_HIGH_LIMITS, comparison.limit})
+        self.measures = self._measures()
+
+    def _measures(self) -> list[Score]:
+        """Return one score of each measure to choose from: those of purposes, and the one chosen."""
+        rows = self.comparison.rows
+        chosen = self.comparison.utility
+        names = dict.fromkeys([chosen, *(purpose.measure for purpose in self.comparison.purposes)])
+        found = [utility_in(row.judged, name) for name in names for row in rows]
+        scores = {score.name: score for score in reversed(found) if score is not None}
+        if not scores.get(chosen) or not scores[chosen].is_share:
+            # It has an axis of its own.
+            names = {chosen: None}
+        return [scores.get(name) or Score(name=name, value=nan, better="more", about="") for name in names]
+
+    def option(self, score: Score) -> str:
+        """Return the words for a measure to choose."""
+        titles = [each.title for each in self.comparison.purposes if each.measure == score.name]
+        return f"{titles[0]} ({score.title})" if titles else score.title[:1].upper() + score.title[1:]
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the script needs: figures and names of methods, attackers and measures."""
+        comparison, places = self.comparison, {name: i for i, name in enumerate(self.attackers)}
+        excepted = zip(comparison.rule.exceptions, comparison.exceptions_in_words(named=False), strict=True)
+        return {
+            "limits": self.limits,
+            "purposes": [{"title": one.title, "sign": -1 if one.better == "more" else 1} for one in self.measures],
+            "readers": [{"title": one.title, "attackers": one.attackers} for one in READERS.values()],
+            "exceptions": dict(excepted),
+            "attackers": [
+                {"title": title(one), "label": name, "name": base_name(one.attacker), "what": one.what}
+                for name, one in self.attackers.items()
+            ],
+            "outcomes": OUTCOMES,
+            "drawn": DRAWN,
+            "shown": comparison.exposure != BINDING,
+            "runs": [
+                {
+                    "name": row.name,
+                    "command": row.command,
+                    "standing": row.judged.standing,
+                    "kept": [_kept(utility_in(row.judged, one.name)) for one in self.measures],
+                    "found": [_found(one, by=places[label(one)]) for one in row.judged.exposures if one.n_targets],
+                    "shown": None if row.exposure is None else risk(row.exposure),
+                }
+                for row in comparison.rows
+            ],
+        }
+
+
+def _kept(score: Score | None) -> dict[str, float | str] | None:
+    return None if score is None else {"value": score.value, "text": score.written}
+
+
+def _found(found: Exposure, *, by: int) -> dict[str, float]:
+    low, high = found.interval
+    rounded = {"share": found.share, "low": low, "high": high, "chance": found.chance_share}
+    shares = {name: float(f"{share:.6g}") for name, share in rounded.items()}
+    return {"by": by, "risk": risk(found), "least": least_risk(found), "n": found.n_targets, **shares}
+
+
+def _json(figures: dict[str, Any]) -> Html:
+    # A run may be called anything, "</script>" too.
+    return Html(msgspec.json.encode(figures).decode().replace("<", "\\u003c"))
+
+
 def _lead(comparison: Comparison) -> list[Html]:
-    picked, before = comparison.picked, comparison.before
+    picked = comparison.picked
     if comparison.broken:
         names = ", ".join(row.name for row in comparison.broken)
         parts = [badge("a promise is broken", kind="bad"), paragraph(f"Do not use: {names}.", kind="warning")]
-    elif picked is None:
-        parts = [badge("nothing under the limit", kind="open")]
     else:
-        parts = [badge(f"best: {picked.name}", kind="good")]
-    parts.append(paragraph(comparison.in_words(), kind="lead"))
-    parts += [paragraph(caution, kind="warning") for caution in comparison.cautions()]
-    if picked is not None and picked.exposure is not None and picked.utility is not None:
-        was = "" if before is None else f"{percent(before.share)} with nothing but ids changed"
-        parts.append(
-            tiles(
-                [
-                    (_found_by(comparison), percent(picked.exposure.share), was),
-                    (picked.utility.title, picked.utility.written, picked.utility.about),
-                    ("limit", percent(comparison.limit), "upper end of the 95 % interval"),
-                ]
-            )
+        kind, said = ("good", f"best: {picked.name}") if picked else ("open", "nothing under the limit")
+        parts = [Html(f'<p aria-live="polite"><span id="badge" class="badge {kind}">{escape(said)}</span></p>')]
+    hidden, text = ("", picked.command) if picked else (" hidden", "")
+    exceptions = [paragraph(_unbroken(said), kind="warning") for said in comparison.exceptions_in_words()]
+    return [
+        *parts,
+        Html(f'<p class="lead" id="said">{escape(_unbroken(comparison.in_words()))}</p>'),
+        Html(f'<pre id="command" tabindex="0"{hidden}><code>{escape(text)}</code></pre>'),
+        Html(f'<div id="exceptions">{"".join(exceptions)}</div>'),
+    ]
+
+
+def _choice(shown: _Shown) -> Html:
+    comparison = shown.comparison
+    place = shown.limits.index(comparison.limit)
+    options = [f'<option value="{i}">{escape(shown.option(one))}</option>' for i, one in enumerate(shown.measures)]
+    readers = [
+        f'<label><input type="checkbox" name="reader"{" checked" if name in comparison.rule.readers else ""}>'
+        f"<span>{escape(one.title)} <small>{escape(one.knows)}</small></span></label>"
+        for name, one in READERS.items()
+    ]
+    form = f"""<form id="choice" autocomplete="off" hidden>
+<p><label for="limit">Limit: an attacker may find at most <output name="shown" for="limit"></output></label>
+<input type="range" id="limit" name="limit" min="0" max="{len(shown.limits) - 1}" step="1" value="{place}"></p>
+<p><label for="purpose">What the release is for</label>
+<select id="purpose" name="purpose">{"".join(options)}</select></p>
+<fieldset><legend>Who may read it, and what they know</legend>{"".join(readers)}</fieldset>
+</form>
+<noscript><p class="note">This is the choice that the page was made with. Where scripts run, the limit, the purpose and
+the readers can be chosen here.</p></noscript>"""
+    return section("Choose", body=[Html(form)], name="choose")
+
+
+def _runs(shown: _Shown) -> Html:
+    comparison = shown.comparison
+    numbers = {row.name: i for i, row in enumerate(comparison.rows)}
+    lines = [
+        f'<tr data-run="{numbers[row.name]}" class="{_look(row)}"><th scope="row"><i>{numbers[row.name] + 1}</i> '
+        f"{_breakable(row.name)}</th><td>{row.outcome}</td>"
+        f"<td>{escape(_unbroken('' if row.utility is None else row.utility.written))}</td>"
+        f"<td><b>{_unbroken('' if row.ruling.binding is None else percent(row.ruling.risk))}</b> "
+        f"<span>{escape(_whose(row))}</span></td></tr>"
+        for row in comparison.ranked
+    ]
+    head = "".join(
+        f'<th scope="col"{class_}>{escape(name)}</th>'
+        for name, class_ in (
+            ("run", ""),
+            ("outcome", ""),
+            (comparison.utility.replace("_", " "), ' class="measure"'),
+            ("highest risk, and whose", ""),
         )
-        parts.append(command(picked.command))
-    return parts
+    )
+    drawn = joined([Html(f"<table><thead><tr>{head}</tr></thead><tbody>"), *lines, Html("</tbody></table>")])
+    notes = [escape(_unbroken(f"{note}.")) for note in comparison.lasting_notes()]
+    return section("The runs", body=[drawn, *([bullets(notes)] if notes else [])], name="runs")
 
 
-def _frontier(comparison: Comparison) -> Html:
-    title = comparison.utility.replace("_", " ")
+def _look(row: Row) -> str:
+    return "best" if row.is_picked else "" if row.qualifies else "out"
+
+
+def _whose(row: Row) -> str:
+    """Return the plain name of the attacker that binds, and whether it has too few targets."""
+    found, n_more = row.ruling.binding, len(row.ruling.over) - 1
+    if found is None:
+        return ""
+    more = f", and {n_more} more" if n_more > 0 else ""
+    return title(found) + more + (f" (too few targets: {found.n_targets})" if found in row.ruling.too_few else "")
+
+
+def _frontier(shown: _Shown) -> Html:
+    comparison = shown.comparison
     dots = [
         Dot(
             label=row.name,
-            x=row.utility.value,
-            y=row.exposure.share,
+            x=nan if row.utility is None else row.utility.value,
+            y=nan if row.exposure is None else risk(row.exposure),
             kind=_KINDS.get(row.judged.standing, "other"),
             picked=row.is_picked,
         )
         for row in comparison.rows
-        if row.utility is not None and row.exposure is not None
     ]
-    places = {dot.label: (dot.x, dot.y) for dot in dots}
-    scores = [row.utility for row in comparison.rows if row.name in places]
+    on = [row for row in comparison.frontier if row.utility is not None]
+    by = "highest risk" if comparison.exposure == BINDING else f"risk by {comparison.exposure}"
     chart = dot_chart(
-        title="What each run keeps, and what it exposes",
-        description=f"Each dot is a run: across, {title}; up, the share of targets {_found_by(comparison)}. "
-        "The line joins the runs that no other beats.",
-        x_label=title,
-        y_label=_found_by(comparison),
+        title="What each run keeps, and what it risks",
+        description="Each dot is a run, numbered as in the table. The line joins the runs that no other beats.",
+        x_label=shown.measures[0].title,
+        y_label=by,
         dots=dots,
-        path=[places[row.name] for row in comparison.frontier],
+        path=[(row.utility.value, row.point[0]) for row in on if row.utility is not None],
         limit=comparison.limit,
-        x_is_share=all(score is not None and score.is_share for score in scores),
+        x_is_share=shown.measures[0].is_share,
+        movable=True,
     )
     return section("The frontier", body=[chart], name="frontier")
 
 
-def _runs(comparison: Comparison) -> Html:
-    columns, rows = comparison.table()
-    promises = [
-        (_whole(row.name), Html(f"{escape(row.judged.promise.in_words())}<br><code>{escape(row.command)}</code>"))
-        for row in comparison.rows
-        if row.judged.promise is not None
-    ]
-    cells = [tuple("" if cell == "-" else _whole(cell) for cell in row[:-1]) for row in rows]
-    caption = "One row for each run; the best one under the limit is marked"
-    return section(
-        "The runs",
-        body=[
-            scrolling(table(columns[:-1], rows=cells, caption=caption)),
-            *(paragraph(f"{note}.", kind="note") for note in comparison.notes()),
-            scrolling(table(("run", "what it promises, and what to type"), rows=promises)),
-        ],
-        name="runs",
+def _attackers(shown: _Shown) -> Html:
+    sides = [shown.comparison.original, *(row.judged for row in shown.comparison.rows)]
+    found = [{label(one): one for one in side.exposures if one.n_targets} for side in sides]
+    considered = [{*row.ruling.considered} for row in shown.comparison.rows]
+    lines = []
+    for name, attacker in shown.attackers.items():
+        cells = [each.get(name) for each in found]
+        is_in = [cell in each for cell, each in zip(cells[1:], considered, strict=True)]
+        overs = [
+            one is not None and it and risk(one) > shown.comparison.limit
+            for one, it in zip(cells[1:], is_in, strict=True)
+        ]
+        texts = [_short(None if cell is None else 100 * risk(cell)) for cell in cells]
+        lines.append((title(attacker), texts, [False, *overs], any(is_in)))
+    said = (
+        "Per cent of its targets that each attacker finds: the upper end of the 95 % interval, or what this is beyond "
+        "blind guessing where that finds 5 % or more. Bold: above the limit. Grey: not considered. Empty: it does not "
+        "apply. Shares, intervals and numbers of targets are in table.csv."
     )
+    drawn = _matrix("attacker", lines, runs=shown.comparison.rows, first="ids only")
+    return section("Every attacker", body=[scrolling(drawn), paragraph(_unbroken(said), kind="note")], name="matrix")
 
 
-def _attacks(comparison: Comparison) -> Html:
-    found = _exposures(comparison)
-    names = dict.fromkeys(name for each in found for name in each)
-    rows = [(_whole(name), *(_whole(each.get(name, "")) for each in found)) for name in names]
-    columns = ("attacker", "only ids changed", *(row.name for row in comparison.rows))
-    tables = _in_parts(columns, rows, n_first=2, caption="Share of its targets that each attacker found")
-    said = "In brackets the 95 % interval. Empty: the attacker does not apply to such a release."
-    note = paragraph(said, kind="note")
-    return section("All attackers", body=[*tables, note], name="attackers")
+def _measures(shown: _Shown) -> Html:
+    rows = shown.comparison.rows
+    scores = {score.name: score for row in rows for score in row.judged.scores}
+    lines = []
+    for name, score in scores.items():
+        unit = ", %" if score.is_share else ""
+        less = ", less is better" if score.better == "less" else ""
+        values = [utility_in(row.judged, name) for row in rows]
+        texts = [_short(None if one is None else one.value * (100 if one.is_share else 1)) for one in values]
+        lines.append((f"{score.title}{unit}{less}", texts, [False] * len(rows), True))
+    return section("Every measure", body=[scrolling(_matrix("measure", lines, runs=rows))], name="measures")
 
 
-def _scores(comparison: Comparison) -> Html:
-    scores = {score.name: score for row in comparison.rows for score in row.judged.scores}
-    found = [{score.name: _whole(score.written) for score in row.judged.scores} for row in comparison.rows]
-    rows = [
-        (_whole(score.title), f"{score.better} is better", *(each.get(name, "") for each in found))
-        for name, score in scores.items()
+def _matrix(
+    what: str, lines: Iterable[tuple[str, list[str], list[bool], bool]], *, runs: Sequence[Row], first: str = ""
+) -> Html:
+    """Return a table with a narrow column for each run; those above the limit are marked, and lines without any."""
+    heads = [f'<th scope="col">{escape(first)}</th>'] if first else []
+    heads += [
+        f'<th scope="col"><abbr title="{escape(row.name)}">{i}</abbr></th>' for i, row in enumerate(runs, start=1)
     ]
-    columns = ("measure", "", *(row.name for row in comparison.rows))
-    tables = _in_parts(columns, rows, n_first=2, caption="Each measure of what is kept")
-    return section("All measures", body=tables, name="measures")
+    body = []
+    for name, texts, overs, is_in in lines:
+        cells = "".join(
+            f'<td class="over">{escape(text)}</td>' if over else f"<td>{escape(text)}</td>"
+            for text, over in zip(texts, overs, strict=True)
+        )
+        body.append(f'<tr class="{"" if is_in else "out"}"><th scope="row">{escape(name)}</th>{cells}</tr>')
+    head = f'<thead><tr><th scope="col">{what}</th>{"".join(heads)}</tr></thead>'
+    return joined([Html(f'<table class="matrix">{head}<tbody>'), *body, Html("</tbody></table>")])
 
 
-def _in_parts(columns: Sequence[str], rows: Sequence[Sequence[str]], *, n_first: int, caption: str) -> list[Html]:
-    """Cut a table that has a column for each run into some that fit a page; the first columns stand in all of them.
+def _short(value: float | None) -> str:
+    """Write a figure in few letters.
 
-    A row that has nothing in a part is left out of it.
+    >>> [_short(value) for value in (96.61, 4.96, 0.04, 0.0, 123456.0, None)]
+    ['97', '5', '0.04', '0', '1.2e+05', '']
     """
-    parts = []
-    for start in range(n_first, len(columns), _RUNS_SIDE_BY_SIDE):
-        chosen = [*range(n_first), *range(start, min(start + _RUNS_SIDE_BY_SIDE, len(columns)))]
-        kept = [[row[i] for i in chosen] for row in rows if any(row[i] for i in chosen[n_first:])]
-        said = caption if start == n_first else f"{caption} (more runs)"
-        parts.append(scrolling(table([columns[i] for i in chosen], rows=kept, caption=said)))
-    return parts
+    return "" if value is None else f"{value:.2g}" if value < 99.5 or value > 999 else f"{value:.0f}"
+
+
+def _promises(comparison: Comparison) -> Html:
+    rows = [
+        (
+            Html(f"{i} {_breakable(row.name)}"),
+            Html(
+                f"{escape('' if row.judged.promise is None else row.judged.promise.in_words())} "
+                f"<code>{escape(row.command)}</code>"
+            ),
+        )
+        for i, row in enumerate(comparison.rows, start=1)
+    ]
+    drawn = table(("run", "what it promises, and what to type"), rows=rows)
+    return section("Promises and commands", body=[drawn], name="promises")
 
 
 def _how(comparison: Comparison) -> Html:
     lines = [
         "Each run made a release, which was verified, attacked and measured, and then thrown away. User ids were kept "
         "inside, which no attacker reads, so that who was found is known.",
-        "A run is best if its promise holds, the upper end of the 95 % interval of its exposure is at most the limit, "
-        "and it keeps most. What promises nothing is drawn to compare with and never chosen.",
+        "A run qualifies if its promise holds and no attacker of the readers chosen has a risk above the limit. The "
+        "risk is the upper end of the 95 % interval of what it finds, or what this is beyond blind guessing where that "
+        "finds 5 % or more. The best run is the one of these that keeps most. What promises nothing is never chosen.",
     ]
     if comparison.n_public:
         lines.append(
@@ -155,24 +328,19 @@ def _how(comparison: Comparison) -> Html:
             "same kind learned from theirs."
         )
     lines.append("These are figures of one log. What an attacker knows who is not among these, they do not say.")
-    return section("How it was done", body=[paragraph(line) for line in lines], name="how")
+    return section("How it was done", body=[paragraph(_unbroken(line)) for line in lines], name="how")
 
 
-def _found_by(comparison: Comparison) -> str:
-    return "found by the worst attacker" if comparison.exposure == WORST else f"found by {comparison.exposure}"
+def _breakable(name: str) -> Html:
+    """Return a name that may end a line after its signs, and nowhere else."""
+    return Html(escape(name).replace("=", "=<wbr>").replace("_", "_<wbr>"))
 
 
-def _whole(text: str) -> str:
-    """Let no line end within a text: a figure parted from its sign is hard to read, and wide tables scroll."""
-    return text.replace(" ", "\u00a0")
+def _unbroken(text: str) -> str:
+    """Return a text in which no line ends between a number and its per cent sign."""
+    return text.replace(" %", "\u00a0%")
 
 
-def _exposures(comparison: Comparison) -> list[dict[str, str]]:
-    """Return the share that each attacker found with its interval, in the original and in each run."""
-    sides = [comparison.original, *(row.judged for row in comparison.rows)]
-    return [{label(one): _share(one) for one in side.exposures} for side in sides]
-
-
-def _share(found: Exposure) -> str:
-    low, high = (percent(end).removesuffix(" %") for end in found.interval)
-    return f"{percent(found.share)} ({low} to {high})"
+@cache
+def _template(name: str) -> str:
+    return files("queryveil.comparison").joinpath("templates", name).read_text(encoding="utf-8")

@@ -10,14 +10,28 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from queryveil.attacks.limits import Limit
+from queryveil.attacks.readers import READERS
 from queryveil.comparison.methods import PlanValue, build_method, check_name
 from queryveil.errors import BadFile, BadParameter
 from queryveil.methods.dp._noise import has_extra
+from queryveil.utility.purposes import PURPOSES
 
 ORIGINAL = "original"
 """The log itself with nothing but its ids changed; it is attacked beside all runs."""
+BINDING = "binding"
+"""In place of an attacker's name: the one with the highest risk of those considered."""
+DEFAULT_UTILITY = "log_size_kept"
 _MOST_RUNS = 1000
 _LONGEST_LINE = 8192
+
+
+def check_purpose(name: str, *, utility: str | None = None) -> None:
+    """Raise if there is no such purpose, or if a measure is named as well."""
+    if name not in PURPOSES:
+        raise BadParameter("for", name, allowed=f"one of {', '.join(PURPOSES)}")
+    if utility is not None:
+        raise BadParameter("utility", utility, allowed="left out where a purpose is named, which has its own measure")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,27 +51,38 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in self.name.lower())
         return "-".join(part for part in kept.split("-") if part) or "run"
 
+    def to_toml(self) -> list[str]:
+        """Return the lines of a plan that say it."""
+        settings = [f"{_toml_key(name)} = {toml(value)}" for name, value in self.settings.items()]
+        return ["", "[[run]]", f"name = {toml(self.name)}", f"method = {toml(self.method)}", *settings]
+
 
 class _Judging(msgspec.Struct, frozen=True, kw_only=True):
     """What runs are judged by, as `Plan` lists it."""
 
     holdout: float = 0.25
-    exposure: str = "likely_terms:4"
-    utility: str = "log_size_kept"
     limit: float = 0.05
+    purpose: str | None = None
+    utility: str | None = None
+    readers: tuple[str, ...] = tuple(READERS)
+    exceptions: dict[str, str] = {}
+    exposure: str = BINDING
 
 
 class Plan(_Judging, frozen=True, kw_only=True):
-    """Runs side by side; best is the one that keeps most utility under the limit.
+    """Runs side by side; best is the one that keeps most of those in which no attacker is above the limit.
 
     Parameters
     ----------
     runs: methods with their settings
     holdout: the share of users who are left out of all releases and stand for the public, a log of the same kind
-    exposure: an attacker, with the number of facts it knows after a colon where that varies; or `worst`, the one who
-        finds the largest share of people
-    utility: a measure
-    limit: the most of the targets that may be found, at the upper end of the 95 % interval
+    limit: the most of its targets that any attacker may find, at the upper end of the 95 % interval
+    purpose: what the release is for; its measure is what runs are compared by
+    utility: a measure in place of a purpose; with neither, `log_size_kept`
+    readers: who may look at the release; only attackers that stand for them are considered
+    exceptions: attackers that are not considered although they apply, each with the reason
+    exposure: the attacker that the picture shows, with the number of facts it knows after a colon where that varies;
+        or `binding`, the one with the highest risk
     """
 
     runs: tuple[Run, ...]
@@ -65,8 +90,10 @@ class Plan(_Judging, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 <= self.holdout < 1:
             raise BadParameter("holdout", self.holdout, allowed="0 or more and below 1")
-        if not 0 <= self.limit <= 1:
-            raise BadParameter("limit", self.limit, allowed="between 0 and 1")
+        if self.purpose is not None:
+            check_purpose(self.purpose, utility=self.utility)
+        # Raises if there is no such limit, reader or attacker.
+        _ = self.rule
         if not self.runs:
             raise BadParameter("a plan", "no run", allowed="a list of runs, one at least")
         slugs = {ORIGINAL}
@@ -75,6 +102,16 @@ class Plan(_Judging, frozen=True, kw_only=True):
             if run.slug in slugs:
                 raise BadParameter("the name of a run", run.name, allowed="unlike that of any other run")
             slugs.add(run.slug)
+
+    @property
+    def rule(self) -> Limit:
+        """What a run must keep to."""
+        return Limit(share=self.limit, readers=self.readers, exceptions=self.exceptions)
+
+    @property
+    def measure(self) -> str:
+        """The measure that runs are compared by."""
+        return self.utility or (PURPOSES[self.purpose].measure if self.purpose else DEFAULT_UTILITY)
 
     def check(self, *, values: pl.DataFrame | None = None) -> None:
         """Raise if a run names a method or a setting that there is not; better before the work than in its middle."""
@@ -85,11 +122,9 @@ class Plan(_Judging, frozen=True, kw_only=True):
                 raise BadParameter(f"{run.name}: {error.name}", error.value, allowed=error.allowed) from None
 
     def to_toml(self) -> str:
-        lines = [f"{name} = {_toml(getattr(self, name))}" for name in _Judging.__struct_fields__]
-        for run in self.runs:
-            lines += ["", "[[run]]", f"name = {_toml(run.name)}", f"method = {_toml(run.method)}"]
-            lines += [f"{_toml_key(name)} = {_toml(value)}" for name, value in run.settings.items()]
-        return "\n".join(lines) + "\n"
+        judging = {name: getattr(self, name) for name in _Judging.__struct_fields__}
+        lines = [f"{name} = {toml(value)}" for name, value in judging.items() if value is not None]
+        return "\n".join([*lines, *(line for run in self.runs for line in run.to_toml())]) + "\n"
 
 
 _DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
@@ -100,6 +135,11 @@ _DEFAULT: Mapping[str, tuple[dict[str, PlanValue], ...]] = {
     "partition": ({"k": 5},),
     "swap": ({"k": 10}, {"k": 50}),
     "dp": ({"epsilon": 1.0}, {"epsilon": 4.0, "max_queries": 1}),
+    "google_2024": ({}, {"n_users": 5}),
+    "ec_2026": ({}, {"n_users": 10, "cell_users": 100}),
+    "ddg_2026": ({},),
+    "brave_wdp": ({},),
+    "mozilla": ({},),
     "pseudonymise": ({},),
     "token_hash": ({},),
     "query_threshold": ({"k": 5},),
@@ -110,7 +150,7 @@ def default_plan() -> Plan:
     """Return every method that can be run here with a few settings, and the baselines that promise nothing.
 
     >>> len(default_plan().runs)
-    17
+    24
     """
     available = [name for name in _DEFAULT if name != "dp" or has_extra()]
     return Plan(runs=tuple(run for name in available for run in _default_runs(name)))
@@ -140,18 +180,18 @@ def plan_of(methods: str | Iterable[str]) -> Plan:
         parts = [pair.partition("=") for pair in pairs]
         if not all(setting and equals for setting, equals, _ in parts):
             raise BadParameter("methods", word, allowed="names with settings, such as km:k=5:m=2,clump")
-        runs.append(_run(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
+        runs.append(run_of(name, {setting.replace("-", "_"): _setting(text) for setting, _, text in parts}))
     return Plan(runs=tuple(runs))
 
 
-def read_plan(path: str | Path) -> Plan:
-    """Read a plan from a TOML file; a list of values of a setting means one run for each."""
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return what a plan's file says, one line being the error if it is no TOML."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         if any(len(line) > _LONGEST_LINE for line in text.splitlines()):
             # The parser needs memory by the square of the parts of a dotted key.
             raise BadFile(str(path), f"a line of the plan has more than {_LONGEST_LINE:,} characters; shorten it")
-        content = tomllib.loads(text)
+        return tomllib.loads(text)
     except OSError as error:
         raise BadFile(str(path), f"the plan cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -160,10 +200,15 @@ def read_plan(path: str | Path) -> Plan:
         raise BadFile(str(path), f"the plan is not TOML: {str(error).lower()}") from None
     except (ValueError, RecursionError):
         raise BadFile(str(path), "the plan has a number too long or lists too deep to be read; shorten them") from None
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan from a TOML file; a list of values of a setting means one run for each."""
+    content = read_toml(path)
     names = _Judging.__struct_fields__
     try:
         file = msgspec.convert(content, _File)
-        runs = [run for table in file.run for run in _runs(table)]
+        runs = [run for table in file.run for run in runs_of(table)]
         return Plan(runs=tuple(runs), **{name: getattr(file, name) for name in names})
     except msgspec.ValidationError as error:
         wrong = BadParameter("a plan", str(error), allowed=f"made of run, {', '.join(names)}")
@@ -176,7 +221,7 @@ class _File(_Judging, frozen=True, kw_only=True, forbid_unknown_fields=True):
     run: list[dict[str, Any]]
 
 
-def _runs(table: dict[str, Any]) -> list[Run]:
+def runs_of(table: dict[str, Any]) -> list[Run]:
     """Return one run, or one for each value where a setting has a list of them."""
     method, name = table.get("method"), table.get("name")
     if not isinstance(method, str):
@@ -197,15 +242,16 @@ def _runs(table: dict[str, Any]) -> list[Run]:
     for values in product(*(settings[each] for each in many)):
         own = dict(zip(many, values, strict=True))
         whole = " ".join([name, *(f"{each}={value}" for each, value in own.items())]) if name else None
-        runs.append(_run(method, settings | own, name=whole))
+        runs.append(run_of(method, settings | own, name=whole))
     return runs
 
 
 def _default_runs(method: str) -> list[Run]:
-    return [_run(method, settings) for settings in _DEFAULT[method]]
+    return [run_of(method, settings) for settings in _DEFAULT[method]]
 
 
-def _run(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+def run_of(method: str, settings: Mapping[str, PlanValue], *, name: str | None = None) -> Run:
+    """Return a run, named after its settings if no name is given."""
     words = [method]
     for each, value in settings.items():
         text = "+".join(value) if isinstance(value, list) else "none" if value is None else str(value)
@@ -230,10 +276,13 @@ def _setting(text: str) -> PlanValue:
     return text
 
 
-def _toml(value: PlanValue) -> str:
+def toml(value: PlanValue | dict[str, str]) -> str:
+    """Return a value as a plan has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml_key(name)} = {toml(each)}" for name, each in value.items()) + "}"
     # TOML has no word for nothing; its texts are written as JSON's are.
     return msgspec.json.encode("none" if value is None else value).decode()
 
 
 def _toml_key(name: str) -> str:
-    return name if name.replace("_", "").isalnum() and name.isascii() else _toml(name)
+    return name if name.replace("_", "").isalnum() and name.isascii() else toml(name)

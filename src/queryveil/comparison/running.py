@@ -3,19 +3,24 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from math import inf
 from multiprocessing import connection, resource_tracker
 from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.comparison.comparison import Comparison, check_exposure, label
+from queryveil.attacks.limits import risk
+from queryveil.attacks.names import label
+from queryveil.comparison.comparison import Comparison, check_exposure
 from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
 from queryveil.comparison.page import render_html
 from queryveil.comparison.plan import ORIGINAL, Plan, Run, default_plan, left_out, plan_of, read_plan
@@ -23,6 +28,7 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError
 from queryveil.formats import read_log
 from queryveil.reports import write_whole
+from queryveil.settings import parse_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +78,16 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
     """Return all figures of all runs, one row each; what a run lacks is empty."""
     rows = []
     for row in comparison.rows:
-        judged, found = row.judged, row.exposure
-        low, high = (None, None) if found is None else found.interval
+        judged, binding = row.judged, row.ruling.binding
         plain: dict[str, str | float | bool | None] = {
             "run": row.name,
             "method": None if judged.run is None else judged.run.method,
             "standing": judged.standing,
-            "exposure": None if found is None else found.share,
-            "exposure_low": low,
-            "exposure_high": high,
-            "exposure_by_chance": None if found is None else found.chance_share,
+            "outcome": row.outcome,
+            "highest_risk": None if binding is None else row.ruling.risk,
+            "binding": None if binding is None else label(binding),
+            "rejected_by": ", ".join(map(label, row.ruling.over)) or None,
+            "excepted": ", ".join(map(label, row.ruling.excepted)) or None,
             "utility": None if row.utility is None else row.utility.value,
             "on_frontier": row.is_on_frontier,
             "picked": row.is_picked,
@@ -90,7 +96,7 @@ def table_of(comparison: Comparison) -> pl.DataFrame:
         for one in judged.exposures:
             low, high = one.interval
             name = f"attack {label(one)}"
-            plain |= {name: one.share, f"{name} low": low, f"{name} high": high}
+            plain |= {name: one.share, f"{name} low": low, f"{name} high": high, f"{name} risk": risk(one)}
         rows.append(plain | {f"score {score.name}": score.value for score in judged.scores})
     return pl.concat([pl.DataFrame([row]) for row in rows], how="diagonal_relaxed")
 
@@ -103,9 +109,12 @@ def compare(
     public: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
-    exposure: str | None = None,
+    limit: float | str | None = None,
+    purpose: str | None = None,
     utility: str | None = None,
-    limit: float | None = None,
+    readers: Iterable[str] | None = None,
+    exceptions: Mapping[str, str] | None = None,
+    exposure: str | None = None,
     holdout: float | None = None,
     n_targets: int = 1000,
     jobs: int = 1,
@@ -120,13 +129,22 @@ def compare(
     - folder: where figures are kept, so that a second call does only what is missing
     - public: a log by other people in place of the users held out
     - people, values: whom attackers look for by name, and what terms are worth
-    - exposure, utility, limit, holdout: as in a plan, which they override
+    - limit, purpose, utility, readers, exceptions, exposure, holdout: as in a plan, which they override
     - n_targets: people that each attacker looks for, at most
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - again: do everything again
     """
-    changes = {"exposure": exposure, "utility": utility, "limit": limit, "holdout": holdout}
+    changes: dict[str, Any] = {
+        "limit": None if limit is None else parse_share(limit),
+        "readers": None if readers is None else tuple(readers),
+        "exceptions": None if exceptions is None else dict(exceptions),
+        "exposure": exposure,
+        "holdout": holdout,
+    }
     given = {name: value for name, value in changes.items() if value is not None}
+    if purpose is not None or utility is not None:
+        # One takes the place of the other that a plan may name.
+        given |= {"purpose": purpose, "utility": utility}
     wanted = msgspec.structs.replace(_plan(plan), **given)
     wanted.check(values=values)
     check_exposure(wanted.exposure)
@@ -172,25 +190,9 @@ def judge_all(
         if home is not None:
             home.keep(judged)
 
-    if min(jobs, len(missing)) > 1:
-        judge_in_processes(missing, inputs, jobs=jobs, on_result=on_result)
-    else:
-        _judge_here(missing, inputs, on_result)
+    with Workers(jobs=min(jobs, len(missing))) as workers:
+        workers.judge(missing, inputs, on_result=on_result, n_all=len(missing))
     return [results[name_of(run)] for run in runs]
-
-
-def _judge_here(runs: Sequence[Run | None], inputs: ComparisonInput, on_result: Callable[[Judged], None]) -> None:
-    outside = copy_context()
-    for i, run in enumerate(runs):
-
-        def tell(name: str, _share: float, i: int = i, run: Run | None = run) -> None:
-            # Whoever watches from outside is told which run it is.
-            outside.run(progress.step, f"{i} of {len(runs)}: {name_of(run)} ({name})", i / len(runs))
-
-        tell("starting", 0.0)
-        with progress.watch(tell):
-            judged = judge(run, inputs)
-        on_result(judged)
 
 
 def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
@@ -206,28 +208,32 @@ def _plan(plan: Plan | Path | str | Iterable[str] | None) -> Plan:
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS")
 _PATIENCE_SECONDS = 5
 _READY = b"ready"
+_NO_MORE: Any = object()
 _DIED = "its process was ended by the system, perhaps for want of memory; try --jobs 1"
 
 
 class Worker:
     """A process that does one run after another, and sends the results as JSON."""
 
-    def __init__(self, inputs: ComparisonInput, *, n_threads: int) -> None:
+    def __init__(self, *, n_threads: int) -> None:
         # A fork of a process that has threads may hang.
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.run: Run | None = None
         self.is_ready = False
+        self._inputs: ComparisonInput | None = None
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         with _few_threads(n_threads), _ignore_interrupts():
             self._process.start()
         theirs.close()
-        # Not as an argument: starting would wait for ever for a process that dies before it has read a long one.
-        self._send(inputs)
 
-    def begin(self, run: Run | None) -> None:
-        """Give it a run to do."""
+    def begin(self, run: Run | None, inputs: ComparisonInput) -> None:
+        """Give it a run to do; inputs are sent once."""
         self.run = run
+        # Not as an argument: starting would wait for ever for a process that dies before it has read a long one.
+        if inputs is not self._inputs:
+            self._send(inputs)
+            self._inputs = inputs
         self._send(run)
 
     def _send(self, what: ComparisonInput | Run | None) -> None:
@@ -249,36 +255,104 @@ class Worker:
             self._process.join()
 
 
-def judge_in_processes(
-    runs: Sequence[Run | None], inputs: ComparisonInput, *, jobs: int, on_result: Callable[[Judged], None]
-) -> None:
-    """Do the runs; `on_result` is called with each result as it arrives. If a process dies, only its run fails."""
-    waiting, n_all = list(runs), len(runs)
-    n_threads = max(1, (os.cpu_count() or 1) // jobs)
-    at_work = [Worker(inputs, n_threads=n_threads) for _ in range(min(jobs, n_all))]
-    try:
-        for worker in at_work:
-            worker.begin(waiting.pop(0))
-        while at_work:
-            n_done = n_all - len(waiting) - len(at_work)
-            progress.step(f"{n_done} of {n_all}: {', '.join(name_of(each.run) for each in at_work)}", n_done / n_all)
-            for pipe in connection.wait([worker.pipe for worker in at_work]):
-                worker = next(each for each in at_work if each.pipe is pipe)
-                judged = _receive(worker, inputs, jobs=jobs)
-                if judged is None:
-                    continue
-                on_result(judged)
-                if judged.failed == _DIED or not waiting:
-                    at_work.remove(worker)
-                    worker.end()
-                if judged.failed == _DIED and waiting:
-                    worker = Worker(inputs, n_threads=n_threads)
-                    at_work.append(worker)
-                if waiting:
-                    worker.begin(waiting.pop(0))
-    finally:
-        for worker in at_work:
+class Workers:
+    """Processes that do runs side by side; with one job they are done in this process.
+
+    - `jobs`: how many runs at a time.
+    """
+
+    def __init__(self, *, jobs: int) -> None:
+        self.jobs = jobs
+        self._idle: list[Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._idle:
             worker.end()
+        self._idle = []
+
+    def judge(
+        self,
+        runs: Iterable[Run | None],
+        inputs: ComparisonInput,
+        *,
+        on_result: Callable[[Judged], None],
+        n_all: int,
+        until: float = inf,
+    ) -> None:
+        """Do runs, each taken when somebody is free to do it; `on_result` is called with each result as it arrives.
+
+        If a process dies, only its run fails.
+
+        - `n_all`: how many there may be, for whoever watches.
+        - `until`: when, by the monotonic clock, processes are ended that are still at it; their runs have no result.
+        """
+        if self.jobs > 1:
+            self._judge_there(iter(runs), inputs, on_result=on_result, n_all=n_all, until=until)
+        else:
+            _judge_here(runs, inputs, on_result, n_all=n_all)
+
+    def _judge_there(
+        self,
+        waiting: Iterator[Run | None],
+        inputs: ComparisonInput,
+        *,
+        on_result: Callable[[Judged], None],
+        n_all: int,
+        until: float,
+    ) -> None:
+        at_work: list[Worker] = []
+        n_done = 0
+        try:
+            while True:
+                while len(at_work) < self.jobs:
+                    run = next(waiting, _NO_MORE)
+                    if run is _NO_MORE:
+                        break
+                    at_work.append(self._idle.pop() if self._idle else Worker(n_threads=self._n_threads))
+                    at_work[-1].begin(run, inputs)
+                left = until - time.monotonic()
+                if not at_work or left <= 0:
+                    return
+                names = ", ".join(name_of(each.run) for each in at_work)
+                progress.step(f"{n_done} of {n_all}: {names}", min(1.0, n_done / max(1, n_all)))
+                for pipe in connection.wait([worker.pipe for worker in at_work], None if left == inf else left):
+                    worker = next(each for each in at_work if each.pipe is pipe)
+                    judged = _receive(worker, inputs, jobs=self.jobs)
+                    if judged is None:
+                        continue
+                    n_done += 1
+                    at_work.remove(worker)
+                    if judged.failed == _DIED:
+                        worker.end()
+                    else:
+                        self._idle.append(worker)
+                    on_result(judged)
+        finally:
+            for worker in at_work:
+                worker.end()
+
+    @property
+    def _n_threads(self) -> int:
+        return max(1, (os.cpu_count() or 1) // self.jobs)
+
+
+def _judge_here(
+    runs: Iterable[Run | None], inputs: ComparisonInput, on_result: Callable[[Judged], None], *, n_all: int
+) -> None:
+    outside = copy_context()
+    for i, run in enumerate(runs):
+
+        def tell(name: str, _share: float, i: int = i, run: Run | None = run) -> None:
+            # Whoever watches from outside is told which run it is.
+            outside.run(progress.step, f"{i} of {n_all}: {name_of(run)} ({name})", min(1.0, i / max(1, n_all)))
+
+        tell("starting", 0.0)
+        with progress.watch(tell):
+            judged = judge(run, inputs)
+        on_result(judged)
 
 
 def _receive(worker: Worker, inputs: ComparisonInput, *, jobs: int) -> Judged | None:
@@ -301,11 +375,14 @@ def _receive(worker: Worker, inputs: ComparisonInput, *, jobs: int) -> Judged | 
 def _serve(pipe: connection.Connection) -> None:
     progress.ignore_notices()
     pipe.send(_READY)
+    inputs: ComparisonInput | None = None
     try:
-        inputs: ComparisonInput = pipe.recv()
         while True:
-            run: Run | None = pipe.recv()
-            pipe.send(msgspec.json.encode(judge(run, inputs)))
+            what: ComparisonInput | Run | None = pipe.recv()
+            if isinstance(what, ComparisonInput):
+                inputs = what
+            elif inputs is not None:
+                pipe.send(msgspec.json.encode(judge(what, inputs)))
     except (EOFError, OSError):
         # The parent process has ended.
         return

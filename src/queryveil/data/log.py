@@ -1,4 +1,4 @@
-"""A query log as columns, whatever file or frame it came from, and noisy counts of queries (released by dp)."""
+"""A query log as columns, whatever file or frame it came from, and counts of queries (dp, google-2024)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import polars as pl
 
+from queryveil.data.events import EVENTS_SCHEMA, is_click, to_events
 from queryveil.data.frames import Framed, to_frame
 from queryveil.errors import BadInput, BadParameter, MissingColumn
 
@@ -25,18 +26,6 @@ ROLES: Mapping[str, pl.DataType] = {
 
 A `search` is what one query brought up: rows with the same search, and the events that name it, belong together.
 """
-EVENTS_SCHEMA: Mapping[str, pl.DataType] = {
-    "search": pl.String(),
-    "action": pl.String(),
-    "object": pl.String(),
-    "object_field": pl.String(),
-    "rank": pl.Int64(),
-    "time": pl.Datetime("us"),
-    "dwell": pl.Float64(),
-}
-"""The columns of events: the search they belong to (null if the log does not have it), what was done (`click`,
-`impression`, `add_to_cart`, ...), to which object, which field of the object names it, at which rank (as the source
-counts it), when, and how many seconds it was looked at."""
 
 
 class Format(StrEnum):
@@ -77,11 +66,13 @@ class Reading:
     """What had to be done to read a log; it goes into the manifest of every release made from it.
 
     - `n_foreign_documents`: documents of OpenSearch left out because their index is none of UBI.
+    - `n_fields_left_out`: values of UBI documents that stand in a field for which there is no column.
     """
 
     n_bad_rows_skipped: int = 0
     n_latin1_rows: int = 0
     n_foreign_documents: int = 0
+    n_fields_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -123,10 +114,26 @@ class QueryLog(Framed):
                 raise BadInput(f"the {role} column must be {dtype}, found {self.frame.schema[role]}")
 
     @classmethod
-    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None, layout: Layout | None = None) -> Self:
+    def from_frame(
+        cls,
+        data: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        layout: Layout | None = None,
+        events: Any = None,
+    ) -> Self:
         """Take a Polars, pandas or Arrow frame, or a dict of columns.
 
-        `columns` names the column of each role where it is not called by its role: `{"user": "client_id"}`.
+        - `columns`: the column of each role where it is not called by its role: `{"user": "client_id"}`.
+        - `layout`: how a release of it is written; by default as Parquet, and as UBI where there are events.
+        - `events`: what people did with the results, in the same kinds of frame: `search` and `action`, and what there
+          is of `object`, `object_field`, `rank`, `time` and `dwell`. The log has a column `search` then. Events of
+          searches that the log does not have are kept, without a search.
+
+        >>> queries = {"user": ["u1", "u2"], "query": ["jaguar", "gout"], "search": ["1", "2"]}
+        >>> events = {"search": ["1", "1", "7"], "action": ["impression", "click", "click"], "rank": [1, 1, 3]}
+        >>> QueryLog.from_frame(queries, events=events).events["search"].to_list()
+        ['1', '1', None]
         """
         frame = to_frame(data, what="a query log")
         names = dict(columns or {})
@@ -147,7 +154,10 @@ class QueryLog(Framed):
             raise BadInput("a column of the frame cannot be read as text, time or number as its role asks") from None
         if "user" in frame.columns and (frame["user"].str.strip_chars() == "").any():
             raise BadInput("the user column has ids that are empty; every row needs a user")
-        return cls(frame=frame, layout=layout or Layout())
+        if events is None:
+            return cls(frame=frame, layout=layout or Layout())
+        found = to_events(events, searches=frame["search"] if "search" in frame.columns else None)
+        return cls(frame=frame, layout=layout or Layout(format=Format.UBI), events=found)
 
     def with_frame(self, frame: pl.DataFrame) -> Self:
         """Return a copy with another frame, and with the events of the searches in it alone."""
@@ -170,7 +180,9 @@ class QueryLog(Framed):
         >>> log.with_clicks_as_rows().frame["query", "url"].rows()
         [('jaguar', 'a.com'), ('jaguar', 'b.com'), ('gout', None)]
         """
-        if self.events is None or "search" not in self.frame.columns:
+        if self.events is None:
+            return self
+        if "search" not in self.frame.columns:
             return replace(self, events=None)
         clicks = self.events.filter(is_click(pl.col("action"))).select("search", "rank", url="object")
         rows = self.frame.drop("rank", "url", strict=False).with_row_index("row")
@@ -189,17 +201,6 @@ class QueryLog(Framed):
     def terms_are_items(self) -> bool:
         """Whether the terms of a query are items of a transaction: as they stand, parted by blanks."""
         return self.layout.terms_are_items
-
-
-def is_click(action: pl.Expr) -> pl.Expr:
-    """Return whether an action is a click on a result; `global_click` is one anywhere on a page.
-
-    >>> actions = pl.DataFrame({"action": ["click", "Item_Click", "product-click", "global_click", "impression"]})
-    >>> actions.select(is_click(pl.col("action")))["action"].to_list()
-    [True, True, True, False, False]
-    """
-    name = action.str.to_lowercase()
-    return ((name == "click") | name.str.contains(r"[_-]click$")) & (name != "global_click")
 
 
 def _cast(frame: pl.DataFrame, role: str) -> pl.Expr:
@@ -221,14 +222,22 @@ TALLIES_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "count": pl.I
 """The columns of counted queries and their types."""
 CLICKS_SCHEMA: Mapping[str, pl.DataType] = {"query": pl.String(), "url": pl.String(), "count": pl.Int64()}
 """The columns of counted clicks and their types."""
+MORE_CLICKS_SCHEMA: Mapping[str, pl.DataType] = {
+    "device": pl.String(),
+    "country": pl.String(),
+    "views": pl.Int64(),
+    "rank": pl.Float64(),
+}
+"""Columns that counted clicks may have, too: where they were made, how often the page was shown, its mean rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Tallies(Framed):
-    """Noisy counts of the users per query; immutable.
+    """Counts of queries, noisy or exact; immutable.
 
-    - `frame`: the columns `query` (unique) and `count`.
-    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released.
+    - `frame`: the columns `query` (unique) and `count`: of the users who asked it, with noise, or of its searches.
+    - `clicks`: the columns `query`, `url` and `count`, where counts of clicks are released; where they are exact, also
+      `device`, `country` (a row each then), `views` and the mean `rank`, as far as the log has them.
     - `layout`: the layout of the log that was counted.
 
     >>> Tallies(frame=pl.DataFrame({"query": ["jaguar", "red wine"], "count": [40, 31]}))
@@ -246,7 +255,9 @@ class Tallies(Framed):
     def __post_init__(self) -> None:
         _check_tallied(self.frame, TALLIES_SCHEMA, keys=["query"], what="queries")
         if self.clicks is not None:
-            _check_tallied(self.clicks, CLICKS_SCHEMA, keys=["query", "url"], what="clicks")
+            more = {name: kind for name, kind in MORE_CLICKS_SCHEMA.items() if name in self.clicks.columns}
+            keys = [*("query", "url"), *(name for name in ("device", "country") if name in more)]
+            _check_tallied(self.clicks, {**CLICKS_SCHEMA, **more}, keys=keys, what="clicks")
 
     @property
     def n_queries(self) -> int:
@@ -262,7 +273,8 @@ class Tallies(Framed):
 def _check_tallied(frame: pl.DataFrame, schema: Mapping[str, pl.DataType], *, keys: list[str], what: str) -> None:
     if frame.schema != pl.Schema(schema):
         raise BadInput(f"tallied {what} have the columns {', '.join(schema)}")
-    if frame.null_count().sum_horizontal().sum():
+    # Of a page that was clicked no rank need be known.
+    if frame.drop("rank", strict=False).null_count().sum_horizontal().sum():
         raise BadInput(f"tallied {what} have values that are missing")
     if frame.select(keys).is_duplicated().any():
         raise BadInput(f"tallied {what} name one of them twice")

@@ -1,4 +1,4 @@
-"""Read and write groups of profiles with their membership file, and noisy counts of queries and clicks."""
+"""Read and write groups of profiles with their membership file, and counts of queries and clicks."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +10,21 @@ from typing import Annotated, Any
 import msgspec
 import polars as pl
 
-from queryveil.data import CLICKS_SCHEMA, GROUPS_SCHEMA, TALLIES_SCHEMA, Format, Groups, Layout, Tallies
+from queryveil.data import (
+    CLICKS_SCHEMA,
+    GROUPS_SCHEMA,
+    MORE_CLICKS_SCHEMA,
+    TALLIES_SCHEMA,
+    Format,
+    Groups,
+    Layout,
+    Tallies,
+)
 from queryveil.data.frames import read_parquet
 from queryveil.errors import BadFile, BadInput, BadParameter
 from queryveil.formats.atomic_folders import belonging, claimed, new_file
 from queryveil.formats.layouts import extension, tabular_format
+from queryveil.formats.shape import shape_of
 from queryveil.formats.streams import Content
 from queryveil.formats.write import write_frame
 
@@ -151,11 +161,17 @@ def read_tallies(queries: Path | Content, *, clicks: Path | Content | None, form
     """Read the files that `write_tallies` has written."""
     layout = Layout(format=format)
     frame = _read(_content(queries), TALLIES_SCHEMA, format=format)
-    pairs = None if clicks is None else _read(_content(clicks), CLICKS_SCHEMA, format=format)
+    pairs = None if clicks is None else _read_clicks(_content(clicks), format=format)
     try:
         return Tallies(frame=frame, clicks=pairs, layout=layout)
     except BadInput as error:
         raise BadFile(queries.name, str(error)) from None
+
+
+def _read_clicks(file: Content, *, format: Format) -> pl.DataFrame:  # noqa: A002
+    there = shape_of(file, format=format).columns
+    more = {name: kind for name, kind in MORE_CLICKS_SCHEMA.items() if name in there}
+    return _read(file, {**CLICKS_SCHEMA, **more}, format=format)
 
 
 def _read(file: Content, schema: Mapping[str, pl.DataType], *, format: Format) -> pl.DataFrame:  # noqa: A002

@@ -1,6 +1,7 @@
 """Read a query log from files, globs or stdin, in the format detected or given."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
@@ -34,7 +35,8 @@ def read_log(
 
     Lines that are not UTF-8 are read as Latin-1 and counted. Times with a zone become UTC. In CSV and TSV an empty
     field is a missing value, in every format an empty url is; an empty query stays. Columns without a role are carried
-    along under their own name (`user_in_file` where that is the name of a role).
+    along under their own name (`user_in_file` where that is the name of a role). OpenSearch UBI gives one row for each
+    query document, and everything that people did with the results as `events`.
 
     - `source`: the path, glob or paths, or files that were read already. No file may be named twice.
     - `format`: the format of the files; by default it is detected from the file's ending and content. Plain transaction
@@ -49,14 +51,24 @@ def read_log(
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
     if asked and chosen in _FIXED_COLUMNS:
         raise BadParameter("columns", ", ".join(asked), allowed=f"left out for {chosen}, whose columns are fixed")
-    frame, layout, reading = read_streams(
+    log = read_streams(
         open_streams(source),
         detect=lambda stream: chosen or layouts.sniff(stream, columns=asked),
         reader_for=lambda found: _READERS.get(found, delimited.DelimitedReader)(
             tally=tally, format=found, columns=asked
         ),
     )
-    return QueryLog(frame=frame, layout=layout, reading=reading)
+    return QueryLog(frame=log.frame, layout=log.layout, reading=log.reading, events=log.events)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Found:
+    """What was read: rows, how they were written, what had to be done to read them, and events where there are some."""
+
+    frame: pl.DataFrame
+    layout: Layout
+    reading: Reading
+    events: pl.DataFrame | None = None
 
 
 def read_streams(
@@ -64,7 +76,7 @@ def read_streams(
     *,
     detect: Callable[[ByteStream], Format],
     reader_for: Callable[[Format], Reader],
-) -> tuple[pl.DataFrame, Layout, Reading]:
+) -> Found:
     """Read all streams with one reader, that of the first stream's format; raise if another has a different format."""
     reader: Reader | None = None
     for each in streams:
@@ -78,7 +90,8 @@ def read_streams(
             reader.add(stream)
     assert reader is not None
     reading = reader.tally.close()
-    return *reader.finish(), reading
+    frame, layout = reader.finish()
+    return Found(frame=frame, layout=layout, reading=reading, events=reader.events)
 
 
 def parse_choice(kind: type[_Choice], value: str, *, name: str) -> _Choice:

@@ -151,13 +151,14 @@ class BadRowPolicy(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Counts the bad and the Latin-1 rows of all files that are read together, and documents of other formats."""
+    """Counts the bad and the Latin-1 rows of all files that are read together, and documents and fields left out."""
 
     policy: BadRowPolicy
     first: list[BadRow] = field(default_factory=list)
     n_bad: int = 0
     n_latin1: int = 0
     n_foreign: int = 0
+    n_fields: int = 0
 
     def add(self, file: str, wrong: Bytes, *, lines: Int64s, reason: Callable[[int, int], str]) -> None:
         """Count the bad rows of a block: `wrong` has a code for each, else 0, and `reason(row, code)` says why."""
@@ -182,7 +183,12 @@ class Tally:
         """Return the counts; raise `BadRows` if there are bad rows and the policy is to fail."""
         if self.n_bad and self.policy is BadRowPolicy.FAIL:
             raise BadRows(self.first, n_total=self.n_bad)
-        return Reading(n_bad_rows_skipped=self.n_bad, n_latin1_rows=self.n_latin1, n_foreign_documents=self.n_foreign)
+        return Reading(
+            n_bad_rows_skipped=self.n_bad,
+            n_latin1_rows=self.n_latin1,
+            n_foreign_documents=self.n_foreign,
+            n_fields_left_out=self.n_fields,
+        )
 
 
 def read_records(
@@ -203,7 +209,11 @@ def read_records(
 
 @dataclass(slots=True, kw_only=True)
 class Reader(ABC):
-    """Reads the files of one format one after the other into one frame; `columns` are those asked for, by role."""
+    """Reads the files of one format one after the other into one frame.
+
+    - `columns`: the columns asked for, by role.
+    - `events`: the events beside the rows, once all is read; None in formats that have none.
+    """
 
     tally: Tally
     format: Format
@@ -212,6 +222,7 @@ class Reader(ABC):
     frames: list[pl.DataFrame] = field(default_factory=list)
     time_formats: set[str] = field(default_factory=set)
     compression: str = ""
+    events: pl.DataFrame | None = None
 
     @abstractmethod
     def add(self, stream: ByteStream) -> None:

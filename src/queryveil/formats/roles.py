@@ -1,4 +1,4 @@
-"""Assign the roles (user, query, time, rank, url) to the columns of a file, and name the other columns."""
+"""Assign the roles (user, query, time, rank, url, ...) to the columns of a file, and name the other columns."""
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 
@@ -20,6 +20,10 @@ KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "rank": ("rank", "itemrank", "item_rank", "position", "click_rank"),
     "url": ("url", "clickurl", "click_url", "clicked_url", "clickedurl"),
+    # Under other names they are columns like any other.
+    "device": ("device",),
+    "country": ("country",),
+    "language": ("language",),
 }
 """Column names recognised for each role, the most likely first, compared without case."""
 

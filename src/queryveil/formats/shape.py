@@ -18,7 +18,7 @@ from msgspec import UNSET
 from queryveil.data import Format
 from queryveil.errors import BadFile
 from queryveil.formats import delimited
-from queryveil.formats._ubi import inside
+from queryveil.formats._ubi import APPLICATION, ATTRIBUTES, event_document
 from queryveil.formats.jsonl import json_value
 from queryveil.formats.records import first_record
 from queryveil.formats.streams import ByteStream, Content
@@ -43,8 +43,10 @@ class Shape:
     n_hidden: int = 0
 
 
-def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
+def shape_of(file: Content, *, format: Format, has_events: bool = False) -> Shape:  # noqa: A002
     """Return the shape of a file; where it cannot be told, as when no reader can read it either, all of it is hidden.
+
+    `has_events` says of UBI whether it may have events, and not rows with at most one click each.
 
     >>> shape_of(Content("log.jsonl", b'{"user": "1", "query": "x", "user": "2"}'), format=Format.JSONL)
     Shape(columns=('user', 'query'), n_hidden=1)
@@ -56,7 +58,8 @@ def shape_of(file: Content, *, format: Format) -> Shape:  # noqa: A002
         if format is Format.PARQUET:
             return _of_parquet(file.data)
         if format in (Format.JSONL, Format.UBI):
-            columns, n_hidden = _of_objects(file, is_ubi=format is Format.UBI)
+            documents = _Documents(has_events=has_events) if format is Format.UBI else None
+            columns, n_hidden = _of_objects(file, documents=documents)
         else:
             columns, n_hidden = _header(file, format=format), 0
     except (BadFile, pa.ArrowException, OSError, ValueError):
@@ -215,36 +218,74 @@ def _n_twice(line: bytes) -> int:
     return found
 
 
-def _of_objects(file: Content, *, is_ubi: bool) -> tuple[tuple[str, ...], int]:
+def _of_objects(file: Content, *, documents: "_Documents | None") -> tuple[tuple[str, ...], int]:
     columns: dict[str, None] = {}
-    n_hidden, documents = 0, _Documents()
+    n_hidden = 0
     for value, n_twice in _objects(file):
-        n_hidden += n_twice + (0 if not is_ubi else documents.hides(value))
+        n_hidden += n_twice + (0 if documents is None else documents.hides(value))
         if not value.keys() <= columns.keys():
             columns.update(dict.fromkeys(value))
-    return () if is_ubi else tuple(columns), n_hidden
+    return () if documents is not None else tuple(columns), n_hidden
 
 
 class _Documents:
-    """Follows the documents of a UBI file as a release has them: a query, and a click of it where there is one."""
+    """Follows the documents of a UBI file as a release has them: a query, and what there is of it.
 
-    def __init__(self) -> None:
-        self._index, self._n_queries = "", 0
+    - `has_events`: whether any event may stand behind its query; if not, one click at most, at the query's own time.
+    """
+
+    def __init__(self, *, has_events: bool) -> None:
+        self._index, self._n_queries, self._has_events = "", 0, has_events
+        self._query: dict[str, Any] = {}
         self._shared: dict[str, Any] = {}
+        self._searches: set[object] = set()
 
     def hides(self, value: dict[str, Any]) -> int:
-        """Return 1 for a document that has more than a released row has, else 0."""
+        """Return 1 for a document that has more than a released row or event has, else 0."""
         if set(value) == {"index"}:
             self._index = value["index"].get("_index", "") if isinstance(value["index"], dict) else ""
             return int(value != {"index": {"_index": self._index}} or self._index not in ("ubi_queries", "ubi_events"))
-        if self._index == "ubi_queries":
-            self._n_queries += 1
-            self._shared = {"application": "queryveil", "query_id": str(self._n_queries)}
-            self._shared |= {name: value[name] for name in ("client_id", "timestamp") if name in value}
-            return int(value != self._shared | {"user_query": value.get("user_query"), "query_attributes": {}})
-        attributes: dict[str, Any] = {}
-        if clicked := inside(value, "object"):
-            attributes["object"] = {"object_id": clicked.get("object_id"), "object_id_field": "url"}
-        if position := inside(value, "position"):
-            attributes["position"] = {"ordinal": position.get("ordinal")}
-        return int(value != self._shared | {"action_name": "click", "event_attributes": attributes})
+        return self._in_query(value) if self._index == "ubi_queries" else self._in_event(value)
+
+    def _in_query(self, value: dict[str, Any]) -> int:
+        self._n_queries += 1
+        search = value.get("query_id") if self._has_events else str(self._n_queries)
+        said = {"application": APPLICATION, "query_id": search}
+        self._query = said | {name: value[name] for name in ("client_id", "timestamp") if name in value}
+        # Events stand behind the first query of their search.
+        self._shared = {} if search in self._searches else self._query
+        self._searches.add(search if isinstance(search, str) else None)
+        told = value.get("query_attributes")
+        attributes = {name: told[name] for name in ATTRIBUTES if name in told} if isinstance(told, dict) else {}
+        is_text = all(isinstance(text, str) for text in attributes.values())
+        expected = self._query | {"user_query": value.get("user_query"), "query_attributes": attributes}
+        return int(value != expected or not is_text)
+
+    def _in_event(self, value: dict[str, Any]) -> int:
+        shared, (thing, position) = self._shared, (inside(value, "object"), inside(value, "position"))
+        if not self._has_events:
+            # A click more would be another row.
+            self._shared = {}
+            click = {"action": "click", "object": thing.get("object_id"), "rank": position.get("ordinal")}
+            return int(value != event_document(shared, click))
+        others = inside(value, None)
+        event = {
+            "action": value.get("action_name"),
+            "time": value.get("timestamp"),
+            "object": thing.get("object_id"),
+            "object_field": thing.get("object_id_field"),
+            "rank": position.get("ordinal"),
+            "dwell": others.get("dwell_time"),
+        }
+        del_time = {name: text for name, text in shared.items() if name != "timestamp"}
+        kinds = {"rank": int, "dwell": float}
+        is_odd = any(not isinstance(one, kinds.get(name, str)) for name, one in event.items() if one is not None)
+        return int(is_odd or value != event_document(del_time, event))
+
+
+def inside(event: dict[str, Any], key: str | None) -> dict[str, Any]:
+    """Return an event's attributes, or the object under a key of them; an empty one where there is none."""
+    value = event.get("event_attributes")
+    if key is not None:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -161,16 +161,17 @@ def read_transactions(
     if chosen is not None and chosen not in _READABLE:
         raise BadParameter("format", chosen, allowed=f"one of {', '.join(_READABLE)}")
     tally = Tally(policy=parse_choice(BadRowPolicy, bad_rows, name="bad_rows"))
-    frame, layout, reading = read_streams(
+    found = read_streams(
         open_streams(source),
         detect=lambda stream: chosen or _sniff(stream),
-        reader_for=lambda found: (delimited.PlainReader if found is Format.TRANSACTIONS else RowReader)(
-            tally=tally, format=found
+        reader_for=lambda kind: (delimited.PlainReader if kind is Format.TRANSACTIONS else RowReader)(
+            tally=tally, format=kind
         ),
     )
-    if layout.format is Format.TRANSACTIONS:
+    frame = found.frame
+    if found.layout.format is Format.TRANSACTIONS:
         frame = frame.select(pl.col("user").alias("id"), delimited.split_items(frame["query"]).alias("items"))
-    return Transactions(frame=frame, layout=layout, reading=reading)
+    return Transactions(frame=frame, layout=found.layout, reading=found.reading)
 
 
 def write_transactions(transactions: Transactions, path: Path, *, layout: Layout | None = None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from queryveil.data import ROLES, Bools, Bytes
+from queryveil.data import Bools, Bytes
 from queryveil.formats import _time_kernels, roles
 from queryveil.text.tokens import text_bytes
 
@@ -61,6 +61,8 @@ def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
     return times.dt.strftime(SECONDS + fraction)
 
 
+_OWN_RULES = ("user", "query", "time", "rank")
+"""Roles for which empty has a meaning of its own."""
 NO_USER, BAD_TIME, BAD_RANK = 101, 102, 103
 REASONS: Mapping[int, str] = {
     NO_USER: "the user is missing",
@@ -101,7 +103,7 @@ def type_columns(text: Mapping[str, pl.Series], *, has_compact_times: bool = Fal
         columns["rank"], is_bad = _read_ranks(columns["rank"])
         wrong[(wrong == 0) & is_bad] = BAD_RANK
     for name, column in text.items():
-        if name not in ROLES or name == "url":
+        if name not in _OWN_RULES:
             columns[name] = _empty_to_null(column)
     return Typed(columns=columns, wrong=wrong, time_kinds=kinds)
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from queryveil.data import ROLES, Format, Layout, QueryLog
 from queryveil.errors import BadInput, NotWritten
 from queryveil.formats import _ubi, delimited, roles
-from queryveil.formats.values import write_times
+from queryveil.formats.values import ISO_ZONED, write_times
 
 _SLICE_ROWS = 1 << 19
 _FIXED = {Format.AOL: delimited.AOL_NAMES, Format.EXCITE: delimited.EXCITE_NAMES}
@@ -31,11 +31,19 @@ def write_log(log: QueryLog, path: Path, *, layout: Layout | None = None) -> Non
     AOL and Excite files always have all their columns, empty where the log lacks them; other formats have the columns
     of the log. Tabs, line ends and NUL inside a value become blanks where the format cannot hold them. Excite holds
     whole seconds. A plain transaction file has one line per user with the items of all the user's queries. A log
-    without rows is written as a header, or as a blank line where the format has none.
+    without rows is written as a header, or as a blank line where the format has none. Events are written as UBI alone.
     """
     layout = layout or log.layout
     check_users(log.frame["user"], layout=layout)
-    write_frame(arrange(log.frame, layout=layout), path, layout=layout)
+    check_events(log, layout=layout)
+    events = None if log.events is None else _ubi.placed(log.events, log.frame)
+    write_frame(arrange(log.frame, layout=layout), path, layout=layout, events=events)
+
+
+def check_events(log: QueryLog, *, layout: Layout) -> None:
+    """Raise if the log has events, and the format has no place for them."""
+    if log.events is not None and layout.format is not Format.UBI:
+        raise BadInput(f"{layout.format} has no events; write UBI, or log.with_clicks_as_rows() for the clicks alone")
 
 
 def check_users(users: pl.Series, *, layout: Layout) -> None:
@@ -47,17 +55,20 @@ def check_users(users: pl.Series, *, layout: Layout) -> None:
         raise BadInput(f"user ids hold tabs, line ends or NUL, which {layout.format} cannot hold; give users fresh ids")
 
 
-def write_frame(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
-    """Write columns that already have their names and order in the file; remove the file if writing fails."""
+def write_frame(frame: pl.DataFrame, path: Path, *, layout: Layout, events: pl.DataFrame | None = None) -> None:
+    """Write columns that already have their names and order in the file; remove the file if writing fails.
+
+    `events` are those of UBI, as they are `placed`.
+    """
     try:
-        _write(frame, path, layout=layout)
+        _write(frame, path, layout=layout, events=events)
     except OSError as error:
         if path.is_file():
             path.unlink()
         raise NotWritten(path.name, os.strerror(error.errno) if error.errno else type(error).__name__) from None
 
 
-def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
+def _write(frame: pl.DataFrame, path: Path, *, layout: Layout, events: pl.DataFrame | None) -> None:
     if layout.format is Format.PARQUET:
         schema = frame.clear().to_arrow().schema
         with path.open("wb") as raw, pq.ParquetWriter(raw, schema, compression="zstd") as writer:
@@ -69,7 +80,12 @@ def _write(frame: pl.DataFrame, path: Path, *, layout: Layout) -> None:
             file.write(b"\n")
         for begin in range(0, max(frame.height, 1), _SLICE_ROWS):
             part = frame.slice(begin, _SLICE_ROWS)
+            if events is not None:
+                file.write(_ubi.encode(part, first_id=begin + 1, events=events))
+                continue
             file.write(double_byte_order_mark(encode_rows(part, layout=layout, begin=begin), begin=begin))
+        if events is not None:
+            file.write(_ubi.encode_others(events))
 
 
 def double_byte_order_mark(data: bytes, *, begin: int) -> bytes:
@@ -93,7 +109,9 @@ def count_formulas(frame: pl.DataFrame, *, layout: Layout) -> int:
 def arrange(frame: pl.DataFrame, *, layout: Layout) -> pl.DataFrame:
     """Return the columns with their names and order in the file, and times as they are written."""
     if layout.format is not Format.PARQUET and "time" in frame.columns:
-        frame = frame.with_columns(write_times(frame["time"], time_format=layout.time_format))
+        # The schema of UBI has one way to write times.
+        time_format = ISO_ZONED if layout.format is Format.UBI else layout.time_format
+        frame = frame.with_columns(write_times(frame["time"], time_format=time_format))
     if layout.format is Format.TRANSACTIONS:
         return delimited.gather_users(frame)
     if layout.format is Format.UBI:

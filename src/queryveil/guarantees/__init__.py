@@ -9,11 +9,22 @@ from queryveil.guarantees._anonymity import (
     SwapAnonymity,
     TransactionAnonymity,
 )
+from queryveil.guarantees._practice import ANY, REGIONS, AskedEntities, AskedTexts, TextRule
 from queryveil.guarantees._promise import DifferentialPrivacy, NoPromise, parse_window
 
-__all__ = ["DifferentialPrivacy", "Guarantee", "KdeltaAnonymity", "KmAnonymity", "Linkability", "NoPromise"]
-__all__ += ["SwapAnonymity", "TransactionAnonymity", "parse_window"]
+__all__ = ["ANY", "REGIONS", "AskedEntities", "AskedTexts", "DifferentialPrivacy", "Guarantee", "KdeltaAnonymity"]
+__all__ += ["KmAnonymity", "Linkability", "NoPromise", "SwapAnonymity", "TextRule"]
+__all__ += ["TransactionAnonymity", "parse_window"]
 
 Guarantee: TypeAlias = (
-    KmAnonymity | TransactionAnonymity | KdeltaAnonymity | Linkability | SwapAnonymity | DifferentialPrivacy | NoPromise
+    KmAnonymity
+    | TransactionAnonymity
+    | KdeltaAnonymity
+    | Linkability
+    | SwapAnonymity
+    | DifferentialPrivacy
+    | AskedTexts
+    | AskedEntities
+    | TextRule
+    | NoPromise
 )

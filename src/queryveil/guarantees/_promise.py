@@ -49,6 +49,11 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True, tag_field="model"):
         return None
 
     @property
+    def changes_ids(self) -> bool:
+        """Whether a user has several ids that no window tells apart: one for each mini-session, or for each row."""
+        return False
+
+    @property
     def window(self) -> str | None:
         """The length of the time windows; users get a new id in each."""
         return None

@@ -11,6 +11,11 @@ from queryveil.methods.km import Km as Km
 from queryveil.methods.km import Target as Target
 from queryveil.methods.plink import Grouping as Grouping
 from queryveil.methods.plink import Plink as Plink
+from queryveil.methods.practice import BraveWdp as BraveWdp
+from queryveil.methods.practice import Ddg2026 as Ddg2026
+from queryveil.methods.practice import Ec2026 as Ec2026
+from queryveil.methods.practice import Google2024 as Google2024
+from queryveil.methods.practice import Mozilla as Mozilla
 from queryveil.methods.remains import Remains as Remains
 from queryveil.methods.remains import warn_if_little as warn_if_little
 from queryveil.methods.remains import way_out_of_no_counts as way_out_of_no_counts

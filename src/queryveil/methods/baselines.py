@@ -14,7 +14,7 @@ from queryveil.errors import BadParameter
 from queryveil.guarantees import NoPromise
 from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import PseudonymiseSettings, QueryThresholdSettings, TokenHashSettings
-from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail, check_key, new_key
+from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail, check_key, new_key, release_of, rows_for
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
@@ -27,12 +27,13 @@ def _release(
     log: QueryLog,
     out: pl.DataFrame,
     *,
+    whole: QueryLog,
     name: str,
     removed: dict[str, int] | None = None,
     changed: dict[str, int] | None = None,
     warnings: Sequence[str] = (),
 ) -> Release:
-    """Return a release that promises nothing, and says so first."""
+    """Return a release that promises nothing, and says so first; `whole` is the log with its events."""
     report, counts, before = method.columns.report(log.columns), counts_of(log, out), log.frame
     # Hashes are no texts.
     is_text = not isinstance(method, TokenHash)
@@ -54,7 +55,7 @@ def _release(
             *caveats(log.reading, seed=method.seed, columns=log.columns),
         ),
     )
-    return Release(data=log.with_frame(out), manifest=manifest)
+    return release_of(out, manifest, rows=log, log=whole, columns=method.columns, rng=generator(method.seed))
 
 
 AS_AOL_DID = ColumnPolicy(time=TimeDetail.KEEP, keep=("rank", "url"))
@@ -93,14 +94,15 @@ class Pseudonymise(PseudonymiseSettings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return the log with other user ids."""
         columns = self.columns
+        whole, log = log, rows_for(log, columns)
         if columns.keep == AS_AOL_DID.keep:
             # By default what there is of ranks and URLs leaves, and a log need not have them.
             columns = replace(columns, keep=tuple(name for name in columns.keep if name in log.columns))
-        columns.check(log.columns)
+        columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="pseudonymise")
         owners, _ = encode(log.frame["user"])
         out = columns.apply(log.frame, owners, rng=generator(self.seed))
-        return _release(replace(self, columns=columns), log, out, name="pseudonymise")
+        return _release(replace(self, columns=columns), log, out, whole=whole, name="pseudonymise")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,7 +139,8 @@ class QueryThreshold(QueryThresholdSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows of the log whose query is common."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="query-threshold")
         owners, _ = encode(log.frame["user"])
         query, texts = encode_normal_form(log.frame["query"])
@@ -153,7 +156,7 @@ class QueryThreshold(QueryThresholdSettings):
             "rows_of_rare_queries": log.n_rows - n_empty - out.height,
             "distinct_queries": int(is_text.sum() - is_common.sum()),
         }
-        return _release(self, log, out, name="query_threshold", removed=removed)
+        return _release(self, log, out, whole=whole, name="query_threshold", removed=removed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -191,7 +194,8 @@ class TokenHash(TokenHashSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the log with hashes in place of terms; rows without any term are left out."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         rng = generator(self.seed)
         progress.step("hashing terms")
         tokens = tokenize(log.frame["query"], by_blanks=log.terms_are_items)
@@ -206,6 +210,7 @@ class TokenHash(TokenHashSettings):
             self,
             log,
             out,
+            whole=whole,
             name="token_hash",
             removed={"rows_without_terms_before": log.n_rows - out.height},
             changed={"term_occurrences_hashed": int(n_terms.sum())},

@@ -5,7 +5,7 @@ import polars as pl
 from queryveil import progress
 from queryveil.data import ROLES, Profiles, QueryLog, Reading, Transactions
 from queryveil.errors import BadInput
-from queryveil.release import ColumnReport, Counts, Ids, TimeDetail
+from queryveil.release import ColumnReport, Counts, EventCounts, Ids, TimeDetail, count_events
 
 IDLE_MINUTES = 30
 
@@ -78,6 +78,8 @@ def caveats(
         found.append(f"rows that were not UTF-8 and were read as Latin-1: {reading.n_latin1_rows}")
     if reading.n_foreign_documents:
         found.append(f"documents of indexes that are none of UBI, left out: {reading.n_foreign_documents}")
+    if reading.n_fields_left_out:
+        found.append(f"fields of documents for which there is no column, left out: {reading.n_fields_left_out}")
     return found
 
 
@@ -90,3 +92,8 @@ def nothing_kept(data: QueryLog | Profiles | Transactions) -> ColumnReport:
         dropped=tuple(name for name in columns if name in ROLES and name not in ("user", "query")),
         n_others_dropped=sum(name not in ROLES for name in columns),
     )
+
+
+def no_events(data: QueryLog | Profiles | Transactions) -> EventCounts | None:
+    """Return the counts of events where none of them leaves."""
+    return count_events(data) if isinstance(data, QueryLog) else None

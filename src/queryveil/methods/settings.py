@@ -327,3 +327,64 @@ class QueryThresholdSettings:
 
     k: int = setting(5, at_least=2, help="Users who must have asked a query.")
     seed: int | None = setting(None, repr=False, **_SEED)
+
+
+_WITHIN: dict[str, Any] = {"typed_none": "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Google2024Settings:
+    """Release exact counts of texts and clicks that enough users share, as Google does since 2024."""
+
+    n_users: int = setting(30, at_least=2, help="Users who must have asked a text.")
+    within: str | None = setting("395d", help="Last part of the log in which they did; none: all of it.", **_WITHIN)
+    n_row_users: int = setting(5, at_least=2, help="Users who must have clicked a row.")
+    rows_within: str | None = setting("91d", help="Last part of the log that is counted; none: all.", **_WITHIN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ec2026Settings:
+    """Release mini-sessions of texts whose words enough users asked, as the EU ordered in 2026."""
+
+    n_users: int = setting(50, at_least=2, help="Users who must have asked each word, name, address, phone.")
+    within: str | None = setting("395d", help="Stretch of time in which they did; none: all of the log.", **_WITHIN)
+    listed: str | None = setting("1826d", help="How far back such stretches count; none: to its start.", **_WITHIN)
+    cell_users: int = setting(1000, at_least=2, help="Users of each device, country and language.")
+    most_words: int = setting(10, at_least=1, help="Most words of a text; not published.")
+    session_rows: int = setting(3, at_least=1, help="Most rows of a mini-session; not published.")
+    session_minutes: int = setting(30, at_least=1, help="A pause that ends a mini-session; not published.")
+    seed: int | None = setting(None, repr=False, **_SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ddg2026Settings:
+    """Drop texts with personal data and keep pseudonymous users, as DuckDuckGo proposed. Promises nothing."""
+
+    public_users: int = setting(20, at_least=1, help="Users who make a name public; not published.")
+    seed: int | None = setting(None, repr=False, **_SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BraveWdpSettings:
+    """Release single rows whose text keeps the rules of Brave's Web Discovery Project."""
+
+    most_characters: int = setting(120, at_least=1, help="Most characters of a text.")
+    most_logogram_characters: int = setting(50, at_least=1, help="Most in Chinese, Japanese, Korean, Thai.")
+    many_words: int = setting(9, at_least=1, help="Words of a text that count as many.")
+    most_long_words: int = setting(16, at_least=0, help="Words of 4 letters that such a text may have.")
+    most_digits: int = setting(7, at_least=0, help="Most digits in a run.")
+    longest_word: int = setting(45, at_least=1, help="Most characters of a word.")
+    longest_odd_word: int = setting(20, at_least=1, help="Most of one that is not plain letters.")
+    url_users: int = setting(20, at_least=1, help="Users a kept page address needs.")
+    seed: int | None = setting(None, repr=False, **_SEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MozillaSettings:
+    """Drop texts that are short, not English, or hold a digit, an @ or a name, as Mozilla does."""
+
+    least_characters: int = setting(6, at_least=1, help="Least characters of a text.")
+    name_score: float = setting(0.2, at_least=0, at_most=1, help="Score from which a text has a name.")
+    english: float = setting(0.5, at_least=0, at_most=1, help="Share of English words; not published.")
+    users: bool = setting(False, help="Keep a pseudonym of each user; not published.")
+    seed: int | None = setting(None, repr=False, **_SEED)

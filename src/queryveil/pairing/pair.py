@@ -1,13 +1,13 @@
 """An original and a release of it side by side: one numbering of terms and queries, and who is who."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import Groups, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
+from queryveil.data import Groups, Int8s, Int32s, Int64s, Profiles, QueryLog, Tallies, Transactions
 from queryveil.data.rows import Rows
 from queryveil.errors import BadInput
 from queryveil.guarantees import DifferentialPrivacy, KmAnonymity, NoPromise
@@ -23,6 +23,7 @@ from queryveil.release import (
     pseudonyms_of_window_ids,
     window_numbers,
 )
+from queryveil.text.classifier import Classifier
 from queryveil.text.histories import Histories, collect
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, encode, tokenize
@@ -83,7 +84,8 @@ def released_texts(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
 class Pair:
     """An original and a release of it, as attackers and measures look at them.
 
-    Everything is computed once, on first use. The terms of both sides have one `vocabulary`. A candidate is a user of a
+    Where clicks were released, among events or as rows, both sides have a row for each click. Everything is computed
+    once, on first use. The terms of both sides have one `vocabulary`. A candidate is a user of a
     released log, or else a transaction, a group or a tallied query.
 
     - `original`: what the release was made from. Attackers need a log.
@@ -101,6 +103,19 @@ class Pair:
     release: Release
     key: bytes | None = None
     taxonomy: Taxonomy | None = None
+    _n_rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        log, release = self.original, self.release
+        has_events = isinstance(release.data, QueryLog) and release.data.events is not None
+        is_of_clicks = has_events or release.manifest.rows_are_clicks
+        n_rows = log.n_rows if has_events else None
+        if is_of_clicks and isinstance(log, QueryLog):
+            log = log.with_clicks_as_rows()
+        object.__setattr__(self, "original", log)
+        object.__setattr__(self, "_n_rows", log.n_rows if n_rows is None else n_rows)
+        if has_events:
+            object.__setattr__(self, "release", replace(release, data=release.log.with_clicks_as_rows()))
 
     @classmethod
     def pseudonymised(cls, log: QueryLog) -> Self:
@@ -124,7 +139,7 @@ class Pair:
     @property
     def mismatch(self) -> str | None:
         """Why the original is not what the release was made from, by the number of its rows; None if it may be."""
-        release, n_rows = self.release, self.original.n_rows
+        release, n_rows = self.release, self._n_rows
         n_before = release.manifest.counts.n_rows_before
         # A stream counts what came while it ran, which may be a part of the log; noisy counts do not tell its size.
         if isinstance(release.promise, DifferentialPrivacy) or getattr(release.promise, "remembered", None) is not None:
@@ -207,6 +222,11 @@ class Pair:
         return self.tokens[0].queries
 
     @cached_property
+    def categories(self) -> Int8s:
+        """The category of each of these queries, as its place in `CATEGORIES`; -1 for none."""
+        return Classifier().classify(self.queries).category
+
+    @cached_property
     def before(self) -> Histories:
         """The terms of each user of the original."""
         return collect(self.tokens[0], self.user, n_users=self.n_users)
@@ -286,8 +306,14 @@ class Pair:
         return identify(self)
 
     def pseudonyms(self, names: pl.Series, *, key: bytes) -> pl.Series:
-        """Return the candidates under the pseudonyms of their users, where ids change from window to window."""
+        """Return the candidates under the pseudonyms of their users, where a user has several ids."""
         window, parameters, log = self.release.promise.window, self.release.manifest.parameters, self.log.frame
+        if self.release.promise.changes_ids:
+            # A user has at most as many mini-sessions as rows.
+            each = pl.DataFrame({"user": names.gather(self.user)}).with_columns(
+                window=pl.int_range(pl.len()).over("user")
+            )
+            return pseudonyms_of_window_ids(self.candidates, people=each, windows=(), key=key)
         if window is None:
             return self.candidates
         times = log["time"] if "time" in log.columns else pl.Series([None], dtype=pl.Datetime("us"))

@@ -20,6 +20,10 @@ from queryveil.errors import BadParameter
 from queryveil.formats.read import parse_choice
 from queryveil.guarantees import parse_window
 
+EVENTS = "events"
+"""What to keep so that the events of released rows leave."""
+IDS_KEPT = "user ids are the original ones: whoever knows an id knows the person's rows"
+"""The warning of a release with kept ids."""
 _MIN_KEY_BYTES = 16
 _ID_LENGTH = 32
 
@@ -96,7 +100,8 @@ class ColumnPolicy:
     - `time`: times are dropped, or released without being covered by the promise: truncated to the `day` or `hour`, or
       exact (`keep`); `shared` are those that the promise covers, in kdelta days that equal users share, in km starts of
       windows or days and weeks that count as terms, in swap the starts of the windows in which ids hold.
-    - `keep`: other columns to release; any that is not named is dropped.
+    - `keep`: other columns to release; any that is not named is dropped. `events` are all events of the released rows,
+      with fresh numbers in place of search ids; `url` and `rank` are those of clicks alone.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
     >>> ColumnPolicy(time="hour", keep=("rank",))
@@ -115,18 +120,22 @@ class ColumnPolicy:
         for name in self.keep:
             if name in ("user", "query", "time"):
                 raise BadParameter("keep", name, allowed="other columns: ids and time say what becomes of these")
+            if name == "search":
+                raise BadParameter("keep", name, allowed="events, which bring numbers of the searches along")
+            if name in ("rank", "url") and EVENTS in self.keep:
+                raise BadParameter("keep", name, allowed="left out where events are kept, which have it")
         if self.ids is Ids.KEYED and self.key is None:
             raise BadParameter("key", "none", allowed="a file of at least 16 secret bytes when ids are keyed")
         if self.ids is not Ids.KEYED and self.key is not None:
             raise BadParameter("ids", str(self.ids), allowed="keyed when a key is given")
         check_key(self.key)
 
-    def check(self, columns: list[str], *, shares_days: bool = False) -> None:
+    def check(self, columns: list[str], *, shares_days: bool = False, has_events: bool = False) -> None:
         """Raise if a column to keep is not there, or if days are to be shared and the method cannot do it."""
         if not shares_days:
             self.check_not_shared()
         for name in self.keep:
-            if name not in columns:
+            if name not in columns and not (name == EVENTS and has_events):
                 there = ", ".join(column for column in ("rank", "url") if column in columns) or "none here"
                 raise BadParameter("keep", name, allowed=f"columns of the log, such as {there}")
 
@@ -139,11 +148,13 @@ class ColumnPolicy:
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
         """Return what is done with the columns of a log; `protected` are those that the promise covers."""
         released = ("time",) if self.time is not TimeDetail.DROP else ()
-        others = [name for name in columns if name not in ("user", "query", *released, *protected)]
+        has_events = EVENTS in self.keep and EVENTS not in columns
+        known = ("user", "query", *released, *protected, *(("search",) if has_events else ()))
+        others = [name for name in columns if name not in known]
         return ColumnReport(
             ids=self.ids,
             time=self.time if "time" in columns else TimeDetail.DROP,
-            kept=tuple(name for name in others if name in self.keep),
+            kept=(*(name for name in others if name in self.keep), *((EVENTS,) if has_events else ())),
             dropped=tuple(name for name in others if name in ROLES and name not in self.keep),
             n_others_dropped=sum(name not in ROLES and name not in self.keep for name in others),
         )
@@ -152,7 +163,7 @@ class ColumnPolicy:
         """Return what the promise does not cover; `n_alone` is the number of users with a unique set of times."""
         found = []
         if self.ids is Ids.KEEP:
-            found.append("user ids are the original ones: whoever knows an id knows the person's rows")
+            found.append(IDS_KEPT)
         if self.ids is Ids.KEYED:
             found.append("user ids are the same in every release under this key: releases can be joined by them")
         if self.time is TimeDetail.KEEP and "time" in columns:
@@ -161,7 +172,9 @@ class ColumnPolicy:
             alone = f"users with a set of them that nobody else has: {n_alone:,}"
             found.append(f"times are not covered by the promise; {alone}")
         kept = self.report(columns, protected=protected).kept
-        return found + [f"column {name} was kept and is not covered by the promise" for name in kept]
+        # How many events are kept is said where they are counted.
+        told = (name for name in kept if name in columns)
+        return found + [f"column {name} was kept and is not covered by the promise" for name in told]
 
     def n_alone(self, released: pl.DataFrame) -> int | None:
         """Return how many released users have a set of times that nobody else has; None if the promise covers them.
@@ -178,7 +191,12 @@ class ColumnPolicy:
         return int((sets.group_by("time").len()["len"] == 1).sum())
 
     def released_names(self, columns: Iterable[str], *, protected: tuple[str, ...] = ()) -> list[str]:
-        """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones."""
+        """Return the columns that are released: user, query, time unless dropped, protected ones and kept ones.
+
+        Where events are kept, that is the search, too, until it gets a fresh number.
+        """
+        if EVENTS in self.keep and EVENTS not in columns:
+            protected = (*protected, "search")
         released = {"user", "query", *protected, *self.keep, *(() if self.time is TimeDetail.DROP else ("time",))}
         return [name for name in columns if name in released]
 
@@ -203,15 +221,17 @@ class ColumnPolicy:
         # `owners` numbers the user (or the user in one window) of each row; with keyed ids and windows the caller has
         # made the user column distinct for each owner.
         out = self.released_columns(frame, protected=protected)
-        if self.ids is Ids.FRESH:
-            present, place = np.unique(owners, return_inverse=True)
-            users = pl.Series("user", (rng.permutation(len(present)) + 1)[place]).cast(pl.String)
-        else:
-            users = self.released_ids(frame["user"])
+        users = fresh_ids(owners, rng=rng) if self.ids is Ids.FRESH else self.released_ids(frame["user"])
         # Owners are shuffled, and the rows of each, which stay together.
         n_owners = int(owners.max(initial=-1)) + 1
         order = pl.Series(np.lexsort((rng.random(len(owners)), rng.permutation(n_owners)[owners])))
         return with_own_texts(out.with_columns(users)[order], but=None if self.ids is Ids.KEEP else "user")
+
+
+def fresh_ids(owners: Int32s, *, rng: np.random.Generator) -> pl.Series:
+    """Return shuffled numbers for users, the same in each row of a user."""
+    present, place = np.unique(owners, return_inverse=True)
+    return pl.Series("user", (rng.permutation(len(present)) + 1)[place]).cast(pl.String)
 
 
 def window_numbers(times: pl.Series, *, window: str) -> pl.Series:

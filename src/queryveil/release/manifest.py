@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from queryveil.data import Format
+from queryveil.data import KINDS, Format
 from queryveil.guarantees import Guarantee
 from queryveil.html_tables import percent
 from queryveil.release.columns import ColumnReport
@@ -41,6 +41,24 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     n_rows_after: _Count
     n_users_before: _Count
     n_users_after: _Count
+
+
+class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the events of the log, by kind (`queryveil.data.KINDS`; all other actions are `other`).
+
+    Of each kind there were as many as were kept and dropped. Clicks of a log whose clicks became its rows are counted
+    with the rows, and here they are `clicks_as_rows`.
+    """
+
+    kept: dict[str, _Count] = {}
+    dropped: dict[str, _Count] = {}
+    clicks_as_rows: _Count = 0
+
+    def before(self) -> dict[str, int]:
+        """Return the number of events of each kind in the log."""
+        kinds = {**self.kept, **self.dropped, **({"click": 0} if self.clicks_as_rows else {})}
+        found = {kind: self.kept.get(kind, 0) + self.dropped.get(kind, 0) for kind in KINDS if kind in kinds}
+        return found | ({"click": found["click"] + self.clicks_as_rows} if self.clicks_as_rows else {})
 
 
 class TextCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +127,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     that were left out; what it adds to the log is which queries count as the same.
 
     `texts` is None where no query leaves as a text (groups, items, hashes), and where exact counts would break the
-    promise (noisy counts).
+    promise (noisy counts). `events` is None where the log has none, and where the promise is of noise.
     """
 
     method: str
@@ -117,6 +135,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, str | int | float | bool | None]
     counts: Counts
     texts: TextCounts | None = None
+    events: EventCounts | None = None
     removed: dict[str, _Count]
     columns: ColumnReport
     changed: dict[str, _Count] = {}
@@ -128,6 +147,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     clicks: DataFile | None = None
     versions: dict[str, str] = msgspec.field(default_factory=versions)
     format_version: int = FORMAT_VERSION
+
+    @property
+    def rows_are_clicks(self) -> bool:
+        """Whether the release was made of rows that are clicks, where the log has clicks among its events."""
+        has_rows = self.events is not None and self.events.clicks_as_rows > 0
+        return has_rows or any(each.what == "clicks" for each in self.noise)
+
+
+def n_rows_left(manifest: Manifest) -> int:
+    """Return how many rows of the log were left after all that was removed: what exact counts add up to."""
+    removed = (n for name, n in manifest.removed.items() if "rows" in name and name != "bad_rows_skipped")
+    return manifest.counts.n_rows_before - sum(removed)
 
 
 def sum_of_parts(parts: Sequence[Part]) -> str:
@@ -203,16 +234,41 @@ def sizes(manifest: Manifest, *, kind: str | None = None, n_clicks: int | None =
         return (queries,) if n_clicks is None else (queries, clicks)
     users = Size(label="users", n=counts.n_users_after, whole=counts.n_users_before)
     kind = kind or (manifest.data.kind if manifest.data else manifest.promise.released)
+    if kind == "queries":
+        searches = Size(label="rows", n=n_rows_left(manifest), whole=counts.n_rows_before)
+        queries = Size(label="queries", n=n_rows, note="each with the number of its rows")
+        clicks = Size(label="clicks", n=n_clicks or 0, note="each a query and a page with the number of clicks")
+        return (searches, queries) if n_clicks is None else (searches, queries, clicks)
     if kind == "groups":
         return Size(label="groups", n=n_rows, note="one profile each"), users
     if kind == "transactions":
         note = f"from {counts.n_rows_before:,} rows of {counts.n_users_before:,} users"
         return (Size(label="transactions", n=n_rows, note=note),)
-    if manifest.promise.window:
-        note = f"one per user and window; {counts.n_users_before:,} users before"
+    if manifest.promise.window or manifest.promise.changes_ids:
+        each = "user and window" if manifest.promise.window else "mini-session or row"
+        note = f"one per {each}; {counts.n_users_before:,} users before"
         users = Size(label="user ids", n=counts.n_users_after, note=note)
     n_added = manifest.changed.get("rows_added", 0)
     return Size(label="rows", n=n_rows - n_added, whole=counts.n_rows_before, n_made_up=n_added), users
+
+
+def event_facts(manifest: Manifest) -> dict[str, str]:
+    """Return how many events of each kind were kept, or are counted with the rows; nothing if there were none.
+
+    >>> counts = EventCounts(kept={"click": 3}, dropped={"impression": 9, "click": 1})
+    >>> _facts_of_events(counts)
+    {'events: impression': '0 of 9 kept', 'events: click': '3 of 4 kept'}
+    """
+    return {} if manifest.events is None else _facts_of_events(manifest.events)
+
+
+def _facts_of_events(counts: EventCounts) -> dict[str, str]:
+    facts = {f"events: {kind}": f"{counts.kept.get(kind, 0):,} of {n:,} kept" for kind, n in counts.before().items()}
+    if counts.clicks_as_rows:
+        n_others = counts.before()["click"] - counts.clicks_as_rows
+        others = f", {n_others:,} without a query dropped" if n_others else ""
+        facts["events: click"] = f"{counts.clicks_as_rows:,} counted with the rows{others}"
+    return facts
 
 
 def text_facts(manifest: Manifest) -> dict[str, str]:

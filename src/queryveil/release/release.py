@@ -4,12 +4,13 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
+import numpy as np
 
 from queryveil import formats
 from queryveil.data import ROLES, Format, Groups, Layout, QueryLog, Tallies, Transactions
@@ -17,9 +18,18 @@ from queryveil.errors import BadInput, BadParameter, BadRelease, QueryveilError,
 from queryveil.formats.atomic_folders import check_writable, claimed, tidy, whole
 from queryveil.guarantees import Guarantee, parse_window
 from queryveil.html_tables import Cell, facts
-from queryveil.release.columns import TimeDetail
+from queryveil.release.columns import EVENTS, IDS_KEPT, Ids, TimeDetail, fresh_ids
 from queryveil.release.contents import SIGNATURE, Contents, OpenFolder, read_files
-from queryveil.release.manifest import FORMAT_VERSION, MANIFEST, DataFile, DataKind, Manifest, sizes, text_facts
+from queryveil.release.manifest import (
+    FORMAT_VERSION,
+    MANIFEST,
+    DataFile,
+    DataKind,
+    Manifest,
+    event_facts,
+    sizes,
+    text_facts,
+)
 from queryveil.settings import is_utf8
 
 NOTHING_COUNTED = "nothing was released: no noisy count reached its threshold"
@@ -85,11 +95,30 @@ class Release:
             ("promise", self.promise.in_words()),
             *((size.label, size.text) for size in sizes(manifest, kind=self.data.kind, n_clicks=n_clicks)),
             *text_facts(manifest).items(),
+            *event_facts(manifest).items(),
             *((f"removed: {name.replace('_', ' ')}", n) for name, n in manifest.removed.items() if n),
             *((f"changed: {name.replace('_', ' ')}", n) for name, n in manifest.changed.items() if n),
             *(("warning", warning) for warning in manifest.warnings),
         ]
         return facts(rows, caption="Release")
+
+    def with_fresh_ids(self, rng: np.random.Generator) -> Self:
+        """Return the release under user ids that mean nothing outside of it; nothing else changes.
+
+        A release whose ids were kept can be attacked by somebody who is told who is who, and leave without.
+        """
+        manifest = self.manifest
+        if manifest.columns.ids is not Ids.KEEP or not isinstance(self.data, QueryLog):
+            return self
+        frame = self.data.frame
+        owners = frame["user"].rank("dense").to_numpy().astype(np.int32)
+        columns = msgspec.structs.replace(manifest.columns, ids=Ids.FRESH)
+        warnings = tuple(warning for warning in manifest.warnings if warning != IDS_KEPT)
+        return replace(
+            self,
+            data=self.data.with_frame(frame.with_columns(fresh_ids(owners, rng=rng))),
+            manifest=msgspec.structs.replace(manifest, columns=columns, warnings=warnings),
+        )
 
     @property
     def as_written(self) -> Manifest:
@@ -169,11 +198,16 @@ def read_release(folder: str | Path) -> Release:
         others |= {name: kind for name, kind in opened.kinds().items() if name not in listed}
         signature = opened.read(SIGNATURE) if others.get(SIGNATURE) == "file" else None
     of_data = files if clicks is None else [*files, clicks]
-    shapes = {file.name: formats.shape_of(file, format=manifest.data.format) for file in of_data}
+    has_events = EVENTS in manifest.columns.kept and manifest.data.format is Format.UBI
+    shapes = {file.name: formats.shape_of(file, format=manifest.data.format, has_events=has_events) for file in of_data}
     # A log without rows may lack columns.
     columns = [shapes[file.name].columns for file in files if manifest.data.kind == "log" and shapes[file.name].columns]
     absent = tuple(role for role, name in manifest.data.names.items() if any(name not in each for each in columns))
     data = _read_data(files, manifest.data, clicks=clicks, absent=absent)
+    if isinstance(data, QueryLog) and not has_events and data.events is not None:
+        # What was released are rows; a query and its click are only how UBI writes them.
+        rows = data.with_clicks_as_rows()
+        data = rows.with_frame(rows.frame.drop("search"))
     contents = Contents(others=others, shapes=shapes, absent=absent, manifest=text, signature=signature)
     return Release(data=data, manifest=manifest, folder=path, contents=contents)
 

@@ -21,11 +21,12 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Figures in rows; the first cell of a row is its heading."""
+    """Figures in rows; the first cell of a row is its heading. `is_text` is of queries, which nobody translates."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str
+    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,14 @@ class Commands:
     lines: tuple[str, ...]
 
 
-Block: TypeAlias = Paragraph | Bullets | Table | Picture | Commands
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Lines to fill in by hand, each with what belongs there."""
+
+    fields: tuple[str, ...]
+
+
+Block: TypeAlias = Paragraph | Bullets | Table | Picture | Commands | Form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +70,28 @@ class Figure:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A verdict in two or three words, and whether it is good news."""
+
+    text: str
+    kind: Literal["good", "bad", "open"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report: what the first screen says, and the sections below."""
+    """A whole report: what the first screen says, and the sections below.
+
+    `decision` says what may be done with the release, `facts` who releases it to whom and for what.
+    """
 
     title: str
     kicker: str
-    badge: str
-    badge_kind: Literal["good", "bad", "open"]
+    badges: tuple[Badge, ...]
+    decision: str
     summary: str
     alert: str
+    facts: tuple[tuple[str, str], ...]
     figures: tuple[Figure, ...]
     sections: tuple[Section, ...]
     footer: str

@@ -131,5 +131,5 @@ def source_of(promise: guarantees.Guarantee, *, method: str, noise: Sequence[Noi
                 "way, and the counts were held against the threshold. That the noise was drawn as it says cannot be "
                 "told from files.",
             )
-        case guarantees.NoPromise():
+        case guarantees.AskedTexts() | guarantees.AskedEntities() | guarantees.TextRule() | guarantees.NoPromise():
             return None

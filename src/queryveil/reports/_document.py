@@ -1,15 +1,18 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from queryveil.attacks import Attacks, Attempt
+from queryveil.attacks.names import title as attacker
 from queryveil.errors import printable
 from queryveil.html_tables import percent
+from queryveil.reports import _assessment_section as assessment
 from queryveil.reports import _cost_section as cost
 from queryveil.reports import _exposure_section as exposure
 from queryveil.reports import _promise_sections as promise
-from queryveil.reports._blocks import Block, Document, Figure, Paragraph, Section, Table, count, lowered
-from queryveil.reports._exposure_section import TYPICAL, attacker, one_per_kind, share, typical
+from queryveil.reports._blocks import Badge, Block, Document, Figure, Paragraph, Section, Table, count, lowered
+from queryveil.reports._exposure_section import TYPICAL, one_per_kind, share, typical
 from queryveil.reports.value import Report, State
 
 _BADGES: dict[State, str] = {
@@ -31,17 +34,31 @@ def document_of(report: Report) -> Document:
     text = "no query, no URL and no user id" if is_plain else "texts of the release, because they were asked for"
     verdict = report.judgement.verdict
     is_faulty = report.state is State.BROKEN and verdict is not None and verdict.faults and not verdict.n_violations
+    promised = "The release has a fault" if is_faulty else _BADGES[report.state]
+    kinds: dict[State, Literal["good", "bad", "open"]] = {State.HOLDS: "good", State.BROKEN: "bad"}
     return Document(
         title=f"Release {report.folder}",
         kicker=f"Report on a search log anonymized by {report.manifest.method}",
-        badge="The release has a fault" if is_faulty else _BADGES[report.state],
-        badge_kind="good" if report.state is State.HOLDS else "bad" if report.state is State.BROKEN else "open",
-        summary=in_short(report),
+        badges=(Badge(promised, kinds.get(report.state, "open")), assessment.risk_badge(report)),
+        decision=assessment.decision(report),
+        summary=_summary(report),
         alert=_alert(report),
-        figures=(*_exposure_figures(report), *_text_figures(report), *cost.size_figures(report)),
+        facts=assessment.facts_of(report),
+        figures=(assessment.strongest_figure(report), *_kept(report), *_text_figures(report)),
         sections=tuple(section for section in sections if section.blocks),
         footer=f"Made on {report.made_on.isoformat()} with queryveil {report.made_with}. It holds {text}.",
     )
+
+
+def _kept(report: Report) -> tuple[Figure, ...]:
+    return assessment.kept_figures(report) or cost.size_figures(report)
+
+
+def _summary(report: Report) -> str:
+    """Return the promise in words for somebody who has not read the paper, and what is known of it."""
+    promise = report.manifest.promise
+    first = "" if promise.promises_nothing else f"The promise: {promise.in_words()} "
+    return first + in_short(report)
 
 
 def in_short(report: Report) -> str:
@@ -91,29 +108,9 @@ def _alert(report: Report) -> str:
     if report.manifest.promise.is_noisy and report.measures is not None:
         warned = f"{warned} {_KEEP_IT}".strip()
     first = {
-        State.BROKEN: "Do not hand it out.",
         State.NOTHING_PROMISED: "Do not rely on it: what no attacker found here, another may find.",
     }
     return f"{first.get(report.state, '')} {warned}".strip()
-
-
-def _exposure_figures(report: Report) -> tuple[Figure, ...]:
-    if report.attacks is None:
-        why = "they need the original" if report.measures is None else "see what attackers find"
-        return (Figure(value="not tried", label="Attacks", note=why),)
-    figures = []
-    known = typical(report.attacks)
-    if known is not None:
-        before = "" if known.before is None else f"{share(known.before)} before, "
-        note = f"{before}{percent(known.after.chance_share)} by chance"
-        figures.append(Figure(value=share(known.after), label=f"Found by {TYPICAL} search terms", note=note))
-    ran = one_per_kind(report.attacks.attempts)
-    if ran:
-        n_above = sum(one.after.beats_chance for one in ran)
-        n_before = sum(one.before is not None and one.before.beats_chance for one in ran)
-        note = f"of {count(len(ran), 'kind')}; {n_before} before"
-        figures.append(Figure(value=str(n_above), label="Attacks above chance", note=note))
-    return tuple(figures)
 
 
 def _text_figures(report: Report) -> tuple[Figure, ...]:
@@ -131,10 +128,13 @@ def _queries_section(report: Report) -> list[Block]:
     n = "count" if "count" in report.columns else "rows"
     rows = tuple((printable(query), n_rows) for query, n_rows in report.top_queries)
     said = Paragraph("These are texts of the release; the rest of this report holds none.", kind="note")
-    return [said, Table(columns=("query", n), rows=rows, caption="")]
+    return [said, Table(columns=("query", n), rows=rows, caption="", is_text=True)]
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Report], list[Block]]], ...] = (
+    ("criteria", "The three criteria", assessment.criteria_section),
+    ("readers", "Who could read it", assessment.readers_section),
+    ("worst-off", "The worst-off people", assessment.worst_off_section),
     ("promise", "What is promised", promise.promise_section),
     ("not-promised", "What is not promised", promise.limits_section),
     ("verdict", "Does it hold?", promise.verdict_section),
@@ -148,5 +148,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Report], list[Block]]], ...] = (
     ("texts", "Its most frequent queries", _queries_section),
     ("check", "Check it yourself", promise.checking_section),
     ("glossary", "Glossary", promise.glossary_section),
+    ("validity", "How long this holds", assessment.validity_section),
+    ("signature", "To sign", assessment.signature_section),
 )
 """Name, title and contents of each section; a section without contents is left out."""

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from queryveil.attacks import Attacks, Attempt, Exposure, Surest
+from queryveil.attacks.names import name_title
+from queryveil.attacks.names import title as attacker
 from queryveil.attacks.suite import ESTIMATED_EXPOSURE
 from queryveil.attacks.sybil import BY_CHANCE_UNDER_NOISE
 from queryveil.html_tables import percent
@@ -13,61 +15,43 @@ from queryveil.reports.value import Report
 TYPICAL = 4
 """The number of known terms that one attack is shown for, in place of all numbers."""
 _BY_TERMS = ("known_terms", "likely_terms")
-_COLUMNS = ("attacker", "knows", "sought", "before", "after", "95 % interval", "by chance", "surest 1 %", "certain")
-_SUREST = (
-    "Surest 1 %: of the one in a hundred whom the attacker is surest of, the share that it found; averages hide these "
-    "people. Certain: how many it found among its most confident guesses, taken as long as 95 % of them are right."
-)
-_ATTACKERS = {
-    "known_terms": "Search terms",
-    "likely_terms": "Search terms, best guess",
-    "rare_pair": "Two or three terms together",
-    "vanity": "A name and a town",
-    "clock": "Times of queries",
-    "clock_equals": "A day, among those with the same queries",
-    "token_inversion": "Hashed terms undone",
-    "membership": "Being in the log",
-    "sybil": "Planted users",
-    "sybil_early": "Users planted early",
-    "added_rows": "Made-up rows told apart",
-    "shared_term": "What a whole group shares",
-    "repeats": "A query that one person repeats",
-    "active_id": "All to the most active id",
-    "fragments": "Texts of one person",
-    "named_fragments": "Names in texts of one person",
-    "stitch": "Rows without ids linked",
-    "site_owner": "Visitors of a clicked page",
-    "neighbour": "With and without a person",
-    "shared_weight": "Terms of the same weight",
-    "known_profile": "A further term of a known profile",
-    "as_released": "Rows taken as they stand",
+_COLUMNS = ("attacker", "after", "95 % interval", "by chance", "before", "sought", "knows")
+_BY_NAME = "whoever knows a few search terms of a person can find the person's rows"
+_BY_TIME = "whoever knows when a person searched can find the person's rows"
+_BY_PLANTING = "whoever plants queries beforehand learns whether a person asked them"
+_MEANINGS = {
+    **dict.fromkeys((*_BY_TERMS, "counted_terms"), _BY_NAME),
+    **dict.fromkeys(("clock", "clock_equals"), _BY_TIME),
+    **dict.fromkeys(("sybil", "sybil_early"), _BY_PLANTING),
+    "rare_pair": "two or three terms together single a person out",
+    "vanity": "whoever looks for a name and a town finds the person who asked for both",
+    "token_inversion": "hashed terms can be read",
+    "membership": "whoever knows the history of a person can tell that the person is in the log",
+    "added_rows": "made-up rows can be told from real ones",
+    "shared_term": "what a whole group shares is learned of each of its members",
+    "repeats": "a query that one person repeats stands out",
+    "fragments": "texts that one person alone asked stand in it, and may tell whose they are",
+    "named_fragments": "names stand in texts that one person alone asked",
+    "stitch": "rows of one person can be linked with each other",
+    "site_owner": "the owner of a clicked page can find its visitors",
+    "neighbour": "whoever knows the rest of the log can tell whether a person is in it",
+    "shared_weight": "terms of one weight can be taken for those of one person",
+    "known_profile": "whoever knows some terms of a person learns another one",
+    "later_log": "whoever has later searches of the same people finds them again",
+    "sensitive": "sensitive interests of one person can be guessed",
 }
+_GIVEN_BACK = "rows can be given back to those who asked them"
 
 
-def attacker(found: Exposure) -> str:
-    """Return the title of an attacker with what it knows.
+def meaning(found: Exposure) -> str:
+    """Return in plain words what it means that an attacker succeeds.
 
-    >>> known = {"n_known": 4, "n_wrong": 2}
-    >>> attacker(Exposure(attacker="known_terms", knows="", n_targets=9, n_found=1, n_by_chance=0, **known))
-    '4 search terms and 2 wrong ones, only if sure'
+    >>> meaning(Exposure(attacker="rebuild_1", knows="", n_targets=9, n_found=1, n_by_chance=0))
+    'rows can be given back to those who asked them'
     """
-    if found.attacker in (*_BY_TERMS, "counted_terms") and found.n_known is not None:
-        wrong = f" and {found.n_wrong} wrong ones" if found.n_wrong else ""
-        guess = {"likely_terms": "", "counted_terms": " and their counts"}.get(found.attacker, ", only if sure")
-        return f"{found.n_known} search terms{wrong}{guess}"
-    return _named(found.attacker)
-
-
-def _named(name: str) -> str:
-    """Return the title of an attacker by its name alone.
-
-    >>> _named("rebuild_2+T"), _named("known_terms"), _named("nosuch_thing")
-    ('Exchange undone (2, by time)', 'Search terms', 'Nosuch thing')
-    """
-    if name.startswith("rebuild_"):
-        which = name.removeprefix("rebuild_")
-        return f"Exchange undone ({which.removesuffix('+T')}{', by time' if which.endswith('+T') else ''})"
-    return _ATTACKERS.get(name, capitalized(name.replace("_", " ")))
+    if _is_rebuilder(found.attacker):
+        return _GIVEN_BACK
+    return _MEANINGS.get(found.attacker, f"the attacker \u201c{lowered(attacker(found))}\u201d succeeds")
 
 
 def _is_rebuilder(name: str) -> bool:
@@ -80,7 +64,7 @@ def share(found: Exposure) -> str:
     return percent(found.share) if found.n_targets else "none sought"
 
 
-def _interval(found: Exposure | Surest) -> str:
+def interval(found: Exposure | Surest) -> str:
     return " to ".join(map(percent, found.interval))
 
 
@@ -91,15 +75,13 @@ def exposure_section(report: Report) -> list[Block]:
     blocks: list[Block] = [Paragraph(_reading(report.attacks))]
     if attempts:
         blocks += [_bars(attempts), _table("All attacks", _not_by_terms(attempts))]
-    if any(one.after.surest for one in attempts):
-        blocks.append(Paragraph(_SUREST, kind="note"))
     n_rebuilders = sum(_is_rebuilder(one.after.attacker) for one in attempts)
     if n_rebuilders > 1:
         # The best of several, chosen once all are known, looks better than any one of them is.
         best = f"Of the {n_rebuilders} that try to undo the exchange, the picture shows the one that found most."
         blocks.append(Paragraph(best, kind="note"))
     if report.manifest.promise.is_noisy and report.attacks.named("sybil") is not None:
-        blocks.append(Paragraph(f"{_named('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
+        blocks.append(Paragraph(f"{name_title('sybil')}, by chance: {BY_CHANCE_UNDER_NOISE}.", kind="note"))
     if not report.attacks.exact:
         blocks.append(Paragraph(f"{capitalized(ESTIMATED_EXPOSURE)}.", kind="note"))
     if report.attacks.skipped:
@@ -197,22 +179,19 @@ def _not_by_terms(attempts: Iterable[Attempt]) -> list[Attempt]:
 def _table(caption: str, attempts: Iterable[Attempt]) -> Table:
     rows = []
     for one in attempts:
-        before, after, surest = one.before, one.after, one.after.surest
+        before, after = one.before, one.after
         was = "" if before is None else share(before)
         if before is not None and before.n_targets:
-            was += f" ({_interval(before)})"
+            was += f" ({interval(before)})"
         sought, chance = f"{after.n_targets:,} {after.what}", percent(after.chance_share)
-        sure = ("", "")
-        if surest is not None:
-            sure = (f"{percent(surest.share)} ({_interval(surest)})", f"{surest.n_certain:,}")
-        rows.append((attacker(after), after.knows, sought, was, share(after), _interval(after), chance, *sure))
+        rows.append((attacker(after), share(after), interval(after), chance, was, sought, after.knows))
     return Table(columns=_COLUMNS, rows=tuple(rows), caption=caption)
 
 
 def _skipped(attacks: Attacks) -> tuple[str, ...]:
     names: dict[str, dict[str, None]] = {}
     for one in attacks.skipped:
-        name = "exchange undone" if _is_rebuilder(one.attacker) else _named(one.attacker)
+        name = "exchange undone" if _is_rebuilder(one.attacker) else name_title(one.attacker)
         names.setdefault(one.reason, {})[name] = None
     # Some names have commas of their own.
     return tuple(f"{capitalized('; '.join(map(lowered, found)))}: {reason}." for reason, found in names.items())

@@ -73,7 +73,7 @@ def verdict_section(report: Report) -> list[Block]:
         is_none = report.state is State.NOTHING_PROMISED
         why = "There is nothing to judge" if is_none else "The promise was not judged"
         return [Paragraph(f"{why}: {judgement.reason}.", kind="warning")]
-    is_swap = verdict.promise.needs_original
+    is_swap = isinstance(verdict.promise, guarantees.SwapAnonymity)
     source = source_of(verdict.promise, method=report.manifest.method)
     checked = _CHECKED_MADE_UP if verdict.is_made_up else source.checked if source else ""
     blocks: list[Block] = [
@@ -173,6 +173,11 @@ _QUERIES = {
     "plink": "only terms of the taxonomy, as one profile for each group",
     "dp": "in lower case with single blanks, where enough people asked the same, noise included",
     "swap": "as asked, without recognised identifiers, beside the id of somebody else",
+    "google_2024": "in lower case with single blanks, where enough people asked the same, with an exact count",
+    "ec_2026": "in lower case with single blanks, where enough people asked each word",
+    "ddg_2026": "in lower case with single blanks, where no rule found personal data",
+    "brave_wdp": "in lower case with single blanks, where it keeps the rules",
+    "mozilla": "in lower case with single blanks, where it keeps the rules",
     "pseudonymise": "as asked",
     "token_hash": "each term replaced by a code under a secret key",
     "query_threshold": "as asked, where enough people asked the same",

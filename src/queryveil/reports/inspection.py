@@ -8,11 +8,12 @@ import numba
 import numpy as np
 
 from queryveil import progress
-from queryveil.data import QueryLog
+from queryveil.data import Bools, Int8s, Int32s, QueryLog
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.html_tables import Cell, facts, percent
-from queryveil.methods.km.combinations import first_alike, index_terms, mark_alone, relabel
+from queryveil.kernels import njit
+from queryveil.methods.km.combinations import Index, first_alike, index_terms, mark_alone, relabel
 from queryveil.reports._blocks import count
 from queryveil.text import tokenize
 from queryveil.text.histories import Histories, collect
@@ -130,10 +131,10 @@ class Alone:
 
 
 def count_alone(histories: Histories, *, k: int, m: int) -> Alone:
-    """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have.
+    """Count the users with a combination of up to 1, 2, ... m terms that fewer than k users have; four only for k = 2.
 
     Terms that exactly the same users have are one term here: no combination tells these users apart. There
-    is a limit to the combinations of three that are looked at, the rarest terms first.
+    is a limit to the combinations of three and four that are looked at, the rarest terms first.
     """
     rows = _without_doubles(histories)
     index = index_terms(rows, n_terms=histories.n_terms)
@@ -143,12 +144,77 @@ def count_alone(histories: Histories, *, k: int, m: int) -> Alone:
     each = max(1, max(_LEAST_STEPS, _STEPS_PER_ENTRY * len(rows.values)) // n_threads)
     found: dict[int, int] = {}
     steps = np.zeros(n_threads, np.int64)
-    for size in range(1, m + 1):
+    for size in range(1, min(m, _MAX_SIZE) + 1):
         progress.step("counting users who stand alone", (size - 1) / m)
         steps = mark_alone(index, k, size, work, alone, each)
         found[size] = int(alone.sum())
-    at_least = (m,) if bool((steps > each).any()) and found[m] < histories.n_users else ()
-    return Alone(n_users=found, at_least=at_least)
+    is_cut = {min(m, _MAX_SIZE): bool((steps > each).any())}
+    if m > _MAX_SIZE:
+        is_cut[m] = bool(_mark_by_four(index, work[0], alone, each)) or is_cut[_MAX_SIZE]
+        found[m] = int(alone.sum())
+    return Alone(n_users=found, at_least=tuple(m for m, cut in is_cut.items() if cut and found[m] < histories.n_users))
+
+
+@njit(cache=True, nogil=True)
+def _mark_by_four(index: Index, place: Int32s, alone: Int8s, most_steps: int) -> bool:
+    """Mark the users with four terms that nobody else has all of; return whether some may have been overlooked."""
+    ptr, terms, entry_user, posting_ptr, postings = index
+    steps = 0
+    for user in range(len(alone)):
+        own = terms[ptr[user] : ptr[user + 1]]
+        if alone[user] or steps > most_steps:
+            continue
+        place[own] = np.arange(1, len(own) + 1)
+        for i in range(len(own)):
+            others = entry_user[postings[posting_ptr[own[i]] : posting_ptr[own[i] + 1]]]
+            # Terms are in the order of rarity: whatever has a rarer term was looked at with that one.
+            holds = np.zeros((len(others), len(own) - i), np.bool_)
+            n = 0
+            for other in others:
+                if other == user:
+                    continue
+                for term in terms[ptr[other] : ptr[other + 1]]:
+                    if place[term] > i:
+                        holds[n, place[term] - i - 1] = True
+                steps += ptr[other + 1] - ptr[other]
+                n += 1
+            is_alone, taken = _parts_by_three(holds[:n], most_steps - steps)
+            steps += taken
+            if is_alone:
+                alone[user] = 1
+            if is_alone or steps > most_steps:
+                break
+        place[own] = 0
+    return steps > most_steps
+
+
+@njit(cache=True, nogil=True)
+def _parts_by_three(holds: Bools, most_steps: int) -> tuple[bool, int]:
+    """Return whether there are three terms that no other holds all of (`holds[other, term]`), and the steps taken."""
+    n_terms, steps = holds.shape[1], 0
+    if len(holds) == 0:
+        return True, 0
+    # One of the terms must be one that the other lacks who is most like the person.
+    alike = np.argmax(holds.sum(axis=1))
+    for one in range(n_terms):
+        if holds[alike, one]:
+            continue
+        with_one = np.flatnonzero(holds[:, one])
+        if len(with_one) == 0:
+            return True, steps
+        for two in range(n_terms):
+            if holds[with_one[0], two]:
+                continue
+            with_two = with_one[holds[with_one, two]]
+            if len(with_two) == 0:
+                return True, steps
+            for three in range(n_terms):
+                steps += len(with_two)
+                if not holds[with_two[0], three] and not holds[with_two, three].any():
+                    return True, steps
+            if steps > most_steps:
+                return False, steps
+    return False, steps
 
 
 def _without_doubles(histories: Histories) -> Rows[np.int32]:

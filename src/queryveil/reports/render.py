@@ -1,4 +1,4 @@
-"""Write a report as HTML, Markdown or JSON, the page around it, and a file whole or not at all.
+"""Write a report as HTML, Markdown, JSON or PDF, the page around it, and a file whole or not at all.
 
 A page is one HTML file that asks for nothing else, in light, dark, narrow and print.
 """
@@ -6,44 +6,61 @@ A page is one HTML file that asks for nothing else, in light, dark, narrow and p
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Literal
 
 import msgspec
 
-from queryveil.errors import BadFile, BadParameter, NotWritten
+from queryveil.errors import BadFile, BadParameter, MissingExtra, NotWritten
 from queryveil.html_tables import Html, escape, table, written
-from queryveil.reports._blocks import Block, Bullets, Commands, Paragraph, Picture, Table
+from queryveil.reports._blocks import Block, Bullets, Commands, Form, Paragraph, Picture, Table
 from queryveil.reports._document import document_of
+from queryveil.reports.languages import spoken, with_marks, without_marks
+from queryveil.reports.pdf import render_pdf
 from queryveil.reports.value import Report
 
 _MOST_NARROW = 4
 """Tables of more columns scroll by themselves on a phone."""
 
 
-def render_html(report: Report) -> str:
+def render_html(report: Report, *, lang: str = "en") -> str:
     """Return a report as one HTML file, with no query, URL or user id in it unless the report has `top_queries`."""
-    document = document_of(report)
+    language = spoken(lang)
+    document = language.document(document_of(report))
     links = [f'<a href="#{escape(one.name)}">{escape(one.title)}</a>' for one in document.sections]
     lead = [
-        Html(f"<p>{badge(document.badge, kind=document.badge_kind)}</p>"),
-        paragraph(_unbroken(document.summary), kind="lead"),
+        Html(f"<p>{' '.join(badge(one.text, kind=one.kind) for one in document.badges)}</p>"),
+        paragraph(_unbroken(document.decision), kind="lead"),
         *([paragraph(document.alert, kind="warning")] if document.alert else []),
+        _facts(document.facts),
         tiles((figure.label, figure.value, _unbroken(figure.note)) for figure in document.figures),
-        Html('<nav aria-label="Sections">\n' + " · ".join(links) + "\n</nav>"),
+        paragraph(_unbroken(document.summary)),
+        Html(f'<nav aria-label="{escape(language.text("Sections"))}">\n' + " · ".join(links) + "\n</nav>"),
     ]
-    return page(
-        title=document.title,
-        kicker=document.kicker,
-        lead=lead,
-        body=[section(one.title, body=map(_block, one.blocks), name=one.name) for one in document.sections],
-        footer=document.footer,
+    return with_marks(
+        page(
+            title=document.title,
+            kicker=document.kicker,
+            lead=lead,
+            body=[section(one.title, body=map(_block, one.blocks), name=one.name) for one in document.sections],
+            footer=document.footer,
+            lang=lang,
+        )
     )
+
+
+def _facts(pairs: Iterable[tuple[str, str]]) -> Html:
+    """Return a few names, each with a line of text."""
+    lines = [f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in pairs]
+    return Html("\n".join(['<dl class="facts">', *lines, "</dl>"]))
 
 
 def _unbroken(text: str) -> str:
@@ -66,12 +83,26 @@ def _block(block: Block) -> Html:
             return command("\n".join(lines))
         case Picture(svg=svg):
             return svg
+        case Form(fields=fields):
+            places = "".join(f"<div><dt>{escape(field)}</dt><dd></dd></div>" for field in fields)
+            return Html(f'<dl class="form">{places}</dl>')
 
 
-def page(*, title: str, body: Iterable[Html], lead: Iterable[Html] = (), kicker: str = "", footer: str = "") -> str:
+def page(
+    *,
+    title: str,
+    body: Iterable[Html],
+    lead: Iterable[Html] = (),
+    kicker: str = "",
+    footer: str = "",
+    style: str = "",
+    script: str = "",
+    lang: str = "en",
+) -> str:
     """Return the whole document; `lead` stands below the title, and `kicker` is a small line above it.
 
-    It has no script, and its policy forbids the browser to load anything.
+    Its policy forbids the browser to load anything, and to run anything but its own `script`, if it has one. A `style`
+    comes on top of that of all pages.
 
     >>> text = page(title="A < B", body=[section("What it cost", body=[paragraph("Nothing.")])])
     >>> "<title>A &lt; B</title>" in text, "<h1>A &lt; B</h1>" in text
@@ -80,15 +111,18 @@ def page(*, title: str, body: Iterable[Html], lead: Iterable[Html] = (), kicker:
     header = [Html(f'<p class="kicker">{escape(kicker)}</p>')] if kicker else []
     header += [Html(f"<h1>{escape(title)}</h1>"), *lead]
     return Template(_template("page.html")).substitute(
-        title=escape(title),
-        style=_template("style.css").rstrip(),
+        lang=escape(lang),
+        title=without_marks(escape(title)),
+        style=(_template("style.css") + style).rstrip(),
+        policy=f"; script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else "",
+        script=f"<script>{script}</script>" if script else "",
         header=joined(header),
         body=joined(body),
         footer=f"<footer>{escape(footer)}</footer>" if footer else "",
     )
 
 
-def joined(parts: Iterable[Html]) -> Html:
+def joined(parts: Iterable[str]) -> Html:
     return Html("\n".join(parts))
 
 
@@ -141,21 +175,23 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters, which a terminal obeys, and those that reverse the direction of text."""
 
 
-def render_markdown(report: Report) -> str:
-    document = document_of(report)
+def render_markdown(report: Report, *, lang: str = "en") -> str:
+    document = spoken(lang).document(document_of(report))
     figures = [
         f"- {escape_markdown(one.label)}: **{escape_markdown(one.value)}**"
         + (f" ({escape_markdown(one.note)})" if one.note else "")
         for one in document.figures
     ]
-    summary = f"**{escape_markdown(document.badge)}.** {escape_markdown(document.summary)}"
+    badges = " ".join(f"**{escape_markdown(one.text)}.**" for one in document.badges)
     alert = [f"> {escape_markdown(document.alert)}", ""] if document.alert else []
-    lines = [f"# {escape_markdown(document.title)}", "", summary, "", *alert, *figures]
+    facts = [f"- {escape_markdown(name)}: {escape_markdown(fact)}" for name, fact in document.facts]
+    said = [f"{badges} {escape_markdown(document.decision)}", "", *alert, *facts, *figures, ""]
+    lines = [f"# {escape_markdown(document.title)}", "", *said, escape_markdown(document.summary)]
     for part in document.sections:
         lines += ["", f"## {escape_markdown(part.title)}"]
         for block in part.blocks:
             lines += _block_markdown(block)
-    return "\n".join([*lines, "", escape_markdown(document.footer), ""])
+    return without_marks("\n".join([*lines, "", escape_markdown(document.footer), ""]))
 
 
 def escape_markdown(text: str) -> str:
@@ -184,6 +220,8 @@ def _block_markdown(block: Block) -> list[str]:
         case Commands(lines=lines):
             # Indented: a folder may be called anything, and a name with three ticks would end a fence.
             return ["", *(f"    {_plain(line)}" for line in lines)]
+        case Form(fields=fields):
+            return ["", *(f"- {escape_markdown(field)}:" for field in fields)]
         case Picture(instead=table):
             return [] if table is None else _table_markdown(table)
 
@@ -195,23 +233,31 @@ def _table_markdown(block: Table) -> list[str]:
     return [*caption, "", *(f"| {' | '.join(line)} |" for line in lines)]
 
 
-def _render_json(report: Report) -> str:
+def _render_json(report: Report, *, lang: str = "en") -> str:  # noqa: ARG001 - names and figures have no language
     return msgspec.json.format(msgspec.json.encode(report.to_dict()), indent=2).decode() + "\n"
 
 
-_FORMATS: dict[str, Callable[[Report], str]] = {"html": render_html, "md": render_markdown, "json": _render_json}
+_FORMATS: Mapping[str, Callable[..., str | bytes]] = {
+    "html": render_html,
+    "md": render_markdown,
+    "json": _render_json,
+    "pdf": render_pdf,
+}
 """What writes a report, by the ending of its file."""
 
 
-def render(report: Report, *, format: str = "html") -> str:  # noqa: A002 - as read_log has it
-    """Write a report as HTML, Markdown (md) or JSON."""
+def render(report: Report, *, format: str = "html", lang: str = "en") -> str | bytes:  # noqa: A002 - as read_log has it
+    """Write a report as HTML, Markdown (md), JSON or PDF, in English, German, French or Spanish (en, de, fr, es)."""
     check_report_format(format)
-    return _FORMATS[format](report)
+    return _FORMATS[format](report, lang=lang)
 
 
 def check_report_format(name: str) -> None:
+    """Raise if no report is written so, or if what writes it is not installed."""
     if name not in _FORMATS:
-        raise BadParameter("format", name, allowed="html, md or json")
+        raise BadParameter("format", name, allowed="html, md, json or pdf")
+    if name == "pdf" and find_spec("typst") is None:
+        raise MissingExtra("a report as PDF", extra="pdf")
 
 
 def check_report_target(path: Path, *, force: bool) -> None:
@@ -223,12 +269,12 @@ def check_report_target(path: Path, *, force: bool) -> None:
         raise BadFile(str(path), way_out)
 
 
-def write_whole(text: str, path: Path) -> None:
+def write_whole(text: str | bytes, path: Path) -> None:
     """Write a file under another name and rename it when it is whole; an existing file is replaced."""
     partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
     try:
         with partial.open("xb") as file:
-            file.write(text.encode("utf-8", errors="replace"))
+            file.write(text if isinstance(text, bytes) else text.encode("utf-8", errors="replace"))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

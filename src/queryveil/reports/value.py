@@ -1,6 +1,6 @@
 """A report as a value: everything that is known of a release, before anybody writes it down."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import StrEnum
 from typing import Any
@@ -10,15 +10,19 @@ import numpy as np
 import polars as pl
 
 from queryveil.attacks import Attacks
+from queryveil.attacks.limits import Limit, Ruling
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
 from queryveil.pairing import Pair
 from queryveil.release import Manifest
+from queryveil.reports.assessment import Finding, Isolation, Risk, exposures, findings, risk_of
 from queryveil.text.tokens import Tokens, encode, join_terms
 from queryveil.utility.score import Measures
 from queryveil.version import __version__
 
+JSON_VERSION = 1
+"""The version of the JSON twin; it grows when a field goes away or changes its meaning."""
 _N_POINTS = 40
 
 Points = tuple[tuple[int, int], ...]
@@ -47,10 +51,12 @@ def curves_of(pair: Pair) -> Curves | None:
         return Curves(what="terms", before=before, after=after)
     if not isinstance(data, QueryLog | Tallies):
         return None
-    is_noisy = isinstance(data, Tallies)
-    asked = data.frame["count"].to_numpy() if is_noisy else _asked(pair.release_tokens)
+    is_counted = isinstance(data, Tallies)
+    asked = data.frame["count"].to_numpy() if is_counted else _asked(pair.release_tokens)
     before = points_of(_asked(pair.original_tokens))
-    return Curves(what="queries", before=before, after=points_of(asked), of_people=is_noisy)
+    return Curves(
+        what="queries", before=before, after=points_of(asked), of_people=pair.release.promise.is_noisy and is_counted
+    )
 
 
 def points_of(counts: Int64s) -> Points:
@@ -90,6 +96,35 @@ class Judgement:
     beside_original: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """Who releases what to whom, for what and covering which period, as the releaser states it.
+
+    - `releaser`, `recipient`, `purpose`, `period`: as the releaser words them; empty if not stated.
+    """
+
+    releaser: str = ""
+    recipient: str = ""
+    purpose: str = ""
+    period: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """From what a report was made, so that it can be made again, and how long it may be relied on.
+
+    - `seed`: what the targets of attackers were drawn from; None if the seed was given and is not repeated.
+    - `commitment`: the SHA-256 of what the seed follows from, or of the seed that was given.
+    - `until`: the day after which the attacks should be run again.
+    - `n_targets`: the most targets of each attacker.
+    """
+
+    seed: int | None = None
+    commitment: str = ""
+    until: date | None = None
+    n_targets: int = 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Report:
     """What a release promises, whether it holds, what attackers find, and what it cost.
@@ -99,6 +134,10 @@ class Report:
     folder: the name of the folder, without the path to it
     columns, n_clicks: those of the data; None if no clicks were tallied
     attacks, measures: None where `why_no_attacks` and `why_no_measures` say why
+    limit: how much attackers may find, and which of them were ruled out with a reason
+    isolation: how many records stand alone in the release
+    circumstances, months: who releases it to whom and for what, and the first and last month of the log's times
+    validity: what repeats the report, and how long it may be relied on
     top_queries: texts of the release with their rows, if they were asked for; nothing else in it is text of a log
     """
 
@@ -112,6 +151,11 @@ class Report:
     measures: Measures | None = None
     why_no_measures: str = ""
     curves: Curves | None = None
+    limit: Limit = field(default_factory=Limit)
+    isolation: Isolation = field(default_factory=Isolation)
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    months: tuple[str, str] | None = None
+    validity: Validity = field(default_factory=Validity)
     top_queries: tuple[tuple[str, int], ...] | None = None
     made_on: date
     made_with: str = __version__
@@ -120,12 +164,51 @@ class Report:
     def state(self) -> State:
         return self.judgement.state
 
+    @property
+    def risk(self) -> Risk:
+        """Where what attackers find stands, beside the limit."""
+        return risk_of(self.attacks, limit=self.limit)
+
+    @property
+    def ruling(self) -> Ruling:
+        """What the rule of the limit says of all attackers that were not ruled out."""
+        return self.limit.ruling([] if self.attacks is None else exposures(self.attacks))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What came of each criterion of the guidelines."""
+        return findings(self.attacks, self.isolation, limit=self.limit)
+
     def to_dict(self) -> dict[str, Any]:
-        judged = self.judgement
+        """Return the report as plain values, as its schema describes them (docs/reference/report.schema.json)."""
+        judged, binding = self.judgement, self.ruling.binding
         plain: dict[str, Any] = {
+            "version": JSON_VERSION,
             "folder": self.folder,
             "made_on": self.made_on.isoformat(),
             "made_with": self.made_with,
+            "circumstances": asdict(self.circumstances),
+            "months": None if self.months is None else list(self.months),
+            "validity": msgspec.to_builtins(self.validity),
+            "risk": {
+                "standing": str(self.risk),
+                "limit": self.limit.share,
+                "strongest": None if binding is None else binding.to_dict(),
+                "exceptions": dict(self.limit.exceptions),
+            },
+            "isolation": msgspec.to_builtins(self.isolation),
+            "criteria": [
+                {
+                    "name": each.criterion.name,
+                    "outcome": str(each.outcome),
+                    "in_context": str(each.in_context),
+                    "tests": [
+                        {"title": t.title, "why": t.why, "found": None if t.found is None else t.found.to_dict()}
+                        for t in each.tried
+                    ],
+                }
+                for each in self.findings
+            ],
             "promise": self.manifest.promise.in_words(),
             "not_promised": list(self.manifest.promise.not_promised()),
             "state": str(judged.state),

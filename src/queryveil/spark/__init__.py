@@ -34,7 +34,19 @@ def start_spark(master: str | None = None) -> Spark:
 
 def check_on_spark(method: object) -> None:
     """Raise if a method, as it is set, does not run on Spark, or Spark is missing; nothing of Spark is loaded."""
-    from queryveil.methods import Clump, Dp, Kdelta, Km, Partition, Plink  # noqa: PLC0415 - they take a second to load
+    from queryveil.methods import (  # noqa: PLC0415 - they take a second to load
+        BraveWdp,
+        Clump,
+        Ddg2026,
+        Dp,
+        Ec2026,
+        Google2024,
+        Kdelta,
+        Km,
+        Mozilla,
+        Partition,
+        Plink,
+    )
     from queryveil.methods.settings import Weights  # noqa: PLC0415
 
     match method:
@@ -54,6 +66,9 @@ def check_on_spark(method: object) -> None:
             )
         case Clump() | Dp() | Kdelta() | Partition() | Plink():
             pass
+        case BraveWdp() | Ddg2026() | Ec2026() | Google2024() | Mozilla():
+            what = f"{method.name.replace('_', '-')} on Spark"
+            raise NotYet(what, "its rules and counts were written for one machine", instead=_ON_ONE_MACHINE)
         case _:
             what = f"{type(method).__name__.lower()} on Spark"
             raise NotYet(what, "there is no way to do it", instead=_ON_ONE_MACHINE)

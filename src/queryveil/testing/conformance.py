@@ -15,6 +15,7 @@ from queryveil.checks import verify
 from queryveil.data import QueryLog, Tallies
 from queryveil.errors import NothingPromised, TooFewUsers
 from queryveil.release import ColumnPolicy, Ids, Release, TimeDetail, read_release
+from queryveil.release.manifest import n_rows_left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,8 @@ def checks_for(method: Any) -> Iterator[Check]:
     >>> for check in checks_for(Km(k=2, m=2)):
     ...     check.run(tiny_log())
     """
-    for rule in _NOISY_RULES if method.promise.is_noisy else _RULES:
+    is_counted = method.promise.released == "queries"
+    for rule in _NOISY_RULES if method.promise.is_noisy else _COUNTED_RULES if is_counted else _RULES:
         yield Check(name=rule.__name__.strip("_"), run=lambda log, rule=rule: _run(rule, method, log))  # type: ignore[misc]
 
 
@@ -101,8 +103,8 @@ def _changed(method: Any, **settings: Any) -> Any:
 
 
 def _with_kept_ids(method: Any, log: QueryLog) -> Release | None:
-    """Return a release in which users keep their ids; None for a method that changes them from window to window."""
-    if getattr(method, "window", None) is not None:
+    """Return a release in which users keep their ids; None for a method that gives them several."""
+    if getattr(method, "window", None) is not None or method.promise.changes_ids:
         return None
     release: Release = _changed(method, columns=replace(method.columns, ids=Ids.KEEP, key=None)).anonymize(log)
     return release
@@ -205,7 +207,7 @@ def _no_query_is_invented(method: Any, log: QueryLog) -> None:
     tallies = method.anonymize(log).tallies
     asked = {_plain(query) for query in log.frame["query"]}
     assert set(tallies.frame["query"]) <= asked - {""}
-    if tallies.clicks is not None:
+    if tallies.clicks is not None and "url" in log.columns:
         made = {(_plain(query), url) for query, url in log.frame.select("query", "url").iter_rows()}
         assert set(tallies.clicks.select("query", "url").iter_rows()) <= made
 
@@ -227,17 +229,25 @@ def _the_manifest_tells_nothing_of_the_log(method: Any, log: QueryLog) -> None:
     assert told[0] == told[1]
 
 
-_RULES_OF_ALL = (
+def _the_counts_add_up(method: Any, log: QueryLog) -> None:
+    release: Release = method.anonymize(log)
+    counts = release.manifest.counts
+    assert (counts.n_rows_before, counts.n_users_before) == (log.n_rows, log.n_users)
+    assert (counts.n_rows_after, counts.n_users_after) == (release.tallies.n_queries, 0)
+    assert n_rows_left(release.manifest) == release.tallies.frame["count"].sum()
+
+
+_RULES_OF_COUNTS = (
     _the_promise_is_kept,
     _the_promise_is_the_one_asked_for,
     _the_written_files_keep_the_promise,
     _the_input_is_untouched,
-    _a_seed_repeats,
     _an_empty_log_works,
     _one_user_works,
     _the_manifest_holds_no_text,
     _what_stays_does_not_leave_unseen,
 )
+_RULES_OF_ALL = (*_RULES_OF_COUNTS, _a_seed_repeats)
 _RULES = (
     *_RULES_OF_ALL,
     _no_user_is_invented,
@@ -245,4 +255,6 @@ _RULES = (
     _the_edits_add_up,
     _only_columns_of_the_policy_leave,
 )
+# Exact counts are drawn by nobody.
+_COUNTED_RULES = (*_RULES_OF_COUNTS, _no_query_is_invented, _the_counts_add_up)
 _NOISY_RULES = (*_RULES_OF_ALL, _no_query_is_invented, _the_manifest_tells_nothing_of_the_log)

@@ -6,7 +6,7 @@ import polars as pl
 from queryveil.data import Floats, Int8s, Int64s
 from queryveil.pairing import ESTIMATED, Identity, Pair
 from queryveil.release.texts import N_TOP, n_top_kept
-from queryveil.text.classifier import CATEGORIES, Classifier
+from queryveil.text.classifier import CATEGORIES
 from queryveil.utility.score import Measures, Score, kept, note, share
 
 N_RANKED = 1000
@@ -82,7 +82,7 @@ def category_profiles(pair: Pair) -> Measures:
     """Measure how many profiles are unchanged, and how far the others moved."""
     if not pair.n_users:
         return Measures(notes=("profiles are left out: the log has no users",))
-    category = Classifier().classify(pair.queries).category
+    category = pair.categories
     before = _count(pair.original_rows, category, n_owners=pair.n_users)
     after = _count(pair.released_rows, category, n_owners=pair.n_candidates)
     # A released user who may be any of n people is a part of each of their profiles. With windows a person is several

@@ -14,7 +14,7 @@ from queryveil.data.rows import Rows, group, pointers
 from queryveil.errors import BadParameter, BadRow
 from queryveil.formats import transactions_layout
 from queryveil.guarantees import TransactionAnonymity
-from queryveil.methods.bots import caveats, nothing_kept
+from queryveil.methods.bots import caveats, no_events, nothing_kept
 from queryveil.methods.clump._clustering import Algorithm, Clustering, clump, cost, without_duplicates
 from queryveil.methods.clump._partition import partition
 from queryveil.methods.settings import ClumpSettings, PartitionSettings, Unit
@@ -88,6 +88,7 @@ class _Transactional:
                 "average_level": round(spent.average_level, 3),
             },
             columns=nothing_kept(data),
+            events=no_events(data),
             warnings=(*notes, *caveats(data.reading, seed=self.seed, columns=[], shuffled="rows")),
         )
         made = Transactions(frame=frame, layout=transactions_layout(data.layout), reading=data.reading)

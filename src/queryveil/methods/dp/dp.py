@@ -85,7 +85,7 @@ class Dp(DpSettings):
         """Raise if no release can be made of such a log here, before anything of a budget is spent."""
         if self.clicks and log.terms_are_items:
             raise BadParameter("clicks", self.clicks, allowed="0 for transactions, whose items have no clicked URLs")
-        if self.clicks and "url" not in log.columns:
+        if self.clicks and log.events is None and "url" not in log.columns:
             raise MissingColumn("the log", "url", found=log.columns)
         if self.seed is None:
             check_extra()
@@ -93,6 +93,7 @@ class Dp(DpSettings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of queries with counts that keeps the promise."""
         self.check(log)
+        log = log.with_clicks_as_rows() if self.clicks else log
         rng = generator(self.seed)
         people = _people(log, bot_threshold=self.bot_threshold)
         progress.step("reading queries")

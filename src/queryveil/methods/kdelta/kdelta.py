@@ -14,11 +14,13 @@ from queryveil.methods.kdelta._clusters import cluster_queries
 from queryveil.methods.kdelta._equal import Outcome, Table, equal_by_edits, equal_by_suppression, nothing
 from queryveil.methods.kdelta._objects import Objects, read_objects
 from queryveil.methods.settings import KdeltaSettings
-from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail
+from queryveil.release import ColumnPolicy, Manifest, Release, TimeDetail, release_of, rows_for
 from queryveil.release.texts import N_TOP, count_numbered, n_top_kept
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of
 from queryveil.text.tokens import encode
+
+_NO_EVENTS = "rows of kdelta are clicks, some of them made up, so events of a query would not be those of its row"
 
 
 def losses(original: Objects, query: Int32s, url: Int32s) -> dict[str, float]:
@@ -121,6 +123,7 @@ class Kdelta(KdeltaSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
+        whole, log = log, rows_for(log, self.columns, needs_clicks=True, refusal=_NO_EVENTS)
         self.columns.check(log.columns, shares_days=self.mode == "exact")
         check_queries(log, method="kdelta")
         rng = generator(self.seed)
@@ -162,7 +165,7 @@ class Kdelta(KdeltaSettings):
                 n_of_one_user=texts.n_of_one_person or 0,
             ),
         )
-        return Release(data=log.with_frame(out), manifest=manifest)
+        return release_of(out, manifest, rows=log, log=whole, columns=self.columns, rng=rng)
 
     def _people(self, log: QueryLog, objects: Objects, removed: dict[str, int]) -> Objects:
         """Leave programs out, and count the rows that have no query."""

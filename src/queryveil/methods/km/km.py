@@ -17,7 +17,18 @@ from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, share_times, term_values
 from queryveil.methods.settings import KmSettings, Target
-from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
+from queryveil.release import (
+    ColumnPolicy,
+    Counts,
+    Ids,
+    Manifest,
+    Release,
+    TimeDetail,
+    ids_per_window,
+    release_of,
+    rows_for,
+    window_starts,
+)
 from queryveil.release.columns import window_numbers
 from queryveil.release.texts import count_numbered
 from queryveil.rng import check_seed, generator
@@ -88,7 +99,8 @@ class Km(KmSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
-        self.columns.check(log.columns, shares_days=True)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, shares_days=True, has_events=log.events is not None)
         rng = generator(self.seed)
         removed = {"bad_rows_skipped": log.reading.n_bad_rows_skipped}
         people = without_bots(log, threshold=self.bot_threshold, removed=removed)
@@ -155,7 +167,7 @@ class Km(KmSettings):
             users = owners if self.window is None else encode(people["user"])[0]
             counted = count_numbered(distinct, released=code[stays], asked=code, users=users)
             manifest = msgspec.structs.replace(manifest, texts=counted)
-        return Release(data=log.with_frame(out), manifest=manifest)
+        return release_of(out, manifest, rows=log, log=whole, columns=columns, rng=rng)
 
     def _delete(
         self, histories: Histories, tokens: Tokens, by_window: list[Int64s], rng: np.random.Generator

@@ -11,7 +11,7 @@ from queryveil.data import GROUPS_SCHEMA, Bools, Floats, Groups, Int32s, Int64s,
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.guarantees import Linkability
-from queryveil.methods.bots import caveats, nothing_kept
+from queryveil.methods.bots import caveats, no_events, nothing_kept
 from queryveil.methods.plink._groups import grouped, may_share
 from queryveil.methods.plink.profiles import COMPANIONS, TermProfiles, augmented, profiles_of
 from queryveil.methods.settings import PlinkSettings, Representative, Weights
@@ -117,6 +117,7 @@ class Plink(PlinkSettings):
             | {"terms_dropped": int((~kept).sum()), "term_occurrences_dropped": int(shared.holders[~kept].sum())},
             measures={name: round(value, 6) for name, value in measures.items()},
             columns=nothing_kept(data),
+            events=no_events(data),
             warnings=tuple(self._warnings(data, profiles, shared, exceeds)),
         )
         membership = pl.DataFrame({"user": profiles.users, "group": group_of.astype(np.int64) + 1})

@@ -15,13 +15,16 @@ from queryveil.methods.bots import caveats, check_queries, counts_of
 from queryveil.methods.settings import SwapSettings
 from queryveil.methods.swap.pools import Pools, Swapped
 from queryveil.methods.swap.preparing import Prepared, check_classifier, classifier_of, prepare
-from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release, TimeDetail, ids_per_window, release_of, rows_for
 from queryveil.release.columns import window_numbers, window_starts
 from queryveil.release.texts import count_texts
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parameters_of
 from queryveil.text.classifier import Classifier
 from queryveil.text.tokens import encode
+
+# Privacy: what somebody did would stand beside somebody else's id, and tell whose the query was.
+_NO_EVENTS = "swap gives a query to somebody else, and its events would go with it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,6 +88,7 @@ class Swap(SwapSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the log that keeps the promise."""
+        whole, log = log, rows_for(log, self.columns, refusal=_NO_EVENTS)
         self.columns.check(log.columns, shares_days=self._changes_ids(log.frame))
         check_queries(log, method="swap")
         rng = generator(self.seed)
@@ -101,7 +105,7 @@ class Swap(SwapSettings):
         owners, _ = encode(rows["user"])
         out = self.columns.apply(rows, owners, rng=rng)
         manifest = self._manifest(log, prepared, out, swapped=swapped, largest_k=pools.largest_k)
-        return Release(data=log.with_frame(out), manifest=manifest)
+        return release_of(out, manifest, rows=log, log=whole, columns=self.columns, rng=rng)
 
     def _in_windows(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows whose users are another one in each window, if ids change."""

@@ -265,5 +265,5 @@ def axes(x: Scale, y: Scale, *, x_label: str, y_label: str, shares: tuple[bool, 
         if middle - half > last_end + 6:
             parts.append(label(text, middle, bottom + LINE_BELOW, anchor="middle"))
             last_end = middle + half
-    parts.append(label(shortened(x_label, width=WIDTH), WIDTH, bottom + 2 * LINE_BELOW, anchor="end"))
+    parts.append(label(shortened(x_label, width=WIDTH), WIDTH, bottom + 2 * LINE_BELOW, class_="measure", anchor="end"))
     return bottom + 2 * LINE_BELOW + 8, parts

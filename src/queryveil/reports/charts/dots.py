@@ -41,20 +41,27 @@ def dot_chart(
     path: Sequence[svg.Point] = (),
     limit: float | None = None,
     x_is_share: bool = True,
+    movable: bool = False,
 ) -> Html:
-    """Draw numbered dots and a list of their names; y is a share, `limit` the most it may be, `path` joins the best."""
-    placed = [dot for dot in dots if svg.drawable(dot.x) and svg.drawable(dot.y)]
+    """Draw numbered dots and a list of their names; y is a share, `limit` the most it may be, `path` joins the best.
+
+    If they are `movable`, shares have axes to 100 %, dots without a place are drawn hidden, and a script finds each as
+    `[data-dot]`, the path and the limit in `[data-axes]`. The figures then stand in a table beside the chart.
+    """
+    placed = [dot for dot in dots if _has_place(dot)]
     frontier = [point for point in path if svg.drawable(point[0]) and svg.drawable(point[1])]
     limits = [limit] if limit is not None and svg.drawable(limit) else []
     height, parts = 0.0, list[Html]()
-    if placed:
-        x, y = _scales(placed, limits, x_is_share=x_is_share)
+    if placed or (movable and dots):
+        x, y = _scales(placed, limits, x_is_share=x_is_share, whole=movable)
         if y.shape == "root":
             y_label += " (small shares drawn larger)"
         height, parts = svg.axes(x, y, x_label=x_label, y_label=y_label, shares=(x_is_share, True))
-        if len(frontier) > 1:
-            parts.append(svg.path([(x.place(a), y.place(b)) for a, b in frontier], class_="after", width=1.2))
-        parts += _marks(placed, x, y, limits)
+        places = [(x.place(a), y.place(b)) for a, b in frontier]
+        under = [svg.path(places, class_="after", width=1.2)] if len(frontier) > 1 else []
+        axes = f"{x.start:g} {x.end:g} {x.ticks[0]:g} {x.ticks[-1]:g} {y.start:g} {y.end:g}" if movable else None
+        marks, names, lines = _marks(dots, x, y, limits, movable=movable)
+        parts += [svg.tag("g", *under, *lines, data_axes=axes), *marks, svg.tag("g", *names)]
     written = percent if x_is_share else number
     rows = [
         [dot.label + (" (picked)" if dot.picked else ""), written(dot.x), percent(dot.y), _LOOKS[dot.kind][2]]
@@ -65,21 +72,21 @@ def dot_chart(
         description=description,
         height=height,
         parts=parts,
-        table=table(["", x_label, y_label, "what it is"], rows=rows) if rows else None,
-        above=_legend(placed),
-        below=_key(placed) if placed else None,
+        table=table(["", x_label, y_label, "what it is"], rows=rows) if rows and not movable else None,
+        above=_legend(dots if movable else placed),
+        below=_key(dots) if parts else None,
     )
 
 
-def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool) -> tuple[svg.Scale, svg.Scale]:
+def _scales(dots: Sequence[Dot], limits: list[float], *, x_is_share: bool, whole: bool) -> tuple[svg.Scale, svg.Scale]:
     ys = sorted([dot.y for dot in dots] + limits)
     # Where half of all shares lie so low that a plain axis would heap them up, small ones get more room.
-    is_heaped = ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]
-    if is_heaped:
-        y = svg.rooted(ys, start=_BOTTOM, end=svg.TOP)
+    if whole or (ys[0] >= 0 and ys[(len(ys) - 1) // 2] < 0.15 * ys[-1]):
+        y = svg.rooted([1.0] if whole else ys, start=_BOTTOM, end=svg.TOP)
     else:
         y = svg.linear(ys, start=_BOTTOM, end=svg.TOP, most=1.0)
-    xs, left, most = [dot.x for dot in dots], svg.left_of(y, percent=True), 1.0 if x_is_share else None
+    xs = [0.0, 1.0] if whole and x_is_share else [dot.x for dot in dots]
+    left, most = svg.left_of(y, percent=True), 1.0 if x_is_share else None
     return svg.linear(xs, start=left, end=svg.RIGHT, n_ticks=4, most=most), y
 
 
@@ -94,36 +101,54 @@ class _Box(NamedTuple):
         return across > 0 and min(self.bottom, other.bottom) > max(self.top, other.top)
 
 
-def _marks(dots: Sequence[Dot], x: svg.Scale, y: svg.Scale, limits: list[float]) -> list[Html]:
-    places = [(x.place(dot.x), y.place(dot.y)) for dot in dots]
-    taken = [_Box(a - _RADIUS, b - _RADIUS, a + _RADIUS, b + _RADIUS) for a, b in places]
-    parts: list[Html] = []
+def _marks(
+    dots: Sequence[Dot], x: svg.Scale, y: svg.Scale, limits: list[float], *, movable: bool
+) -> tuple[list[Html], list[Html], list[Html]]:
+    """Return the marks, their numbers, and the line of the limit with its name."""
+    places = {i: (x.place(dot.x), y.place(dot.y)) for i, dot in enumerate(dots) if _has_place(dot)}
+    taken = [_Box(a - _RADIUS, b - _RADIUS, a + _RADIUS, b + _RADIUS) for a, b in places.values()]
+    lines: list[Html] = []
     for limit in limits:
         place, text = y.place(limit), f"limit {svg.tick_text(limit, percent=True)}"
         left, width = x.start + 2, svg.text_width(text)
         boxes = [_Box(each, place - svg.LINE, each + width, place) for each in (left, x.end - width)]
         box = min(boxes, key=lambda each: sum(each.overlaps(dot) for dot in taken))
-        parts.append(svg.line(x.start, place, x.end, place, class_="limit", width=1.4, dash="6 4"))
-        parts.append(svg.label(text, box.left, place - 6, class_="limit"))
+        lines.append(svg.line(x.start, place, x.end, place, class_="limit", width=1.4, dash="6 4"))
+        lines.append(svg.label(text, box.left, place - 6, class_="limit"))
         taken.append(box)
+    marks: list[Html] = []
     names: list[Html] = []
-    spots = [(round(a), round(b)) for a, b in places]
-    for i, (dot, (a, b)) in enumerate(zip(dots, places, strict=True)):
-        shape, class_, _ = _LOOKS[dot.kind]
-        if dot.picked:
-            parts.append(svg.marker("circle", a, b, class_="chance hollow", size=8))
-        parts.append(svg.marker(shape, a, b, class_=class_, size=4.5))
-        if spots.index(spots[i]) < i:
+    spots = {i: (round(a), round(b)) for i, (a, b) in places.items()}
+    for i, dot in enumerate(dots):
+        if i not in places:
+            marks += [_mark(dot, (x.start, y.start), number=i, hidden=True)] if movable else []
             continue
-        here = [j for j, spot in enumerate(spots) if spot == spots[i]]
+        marks.append(_mark(dot, places[i], number=i if movable else None))
+        here = [j for j, spot in spots.items() if spot == spots[i]]
+        if here[0] < i:
+            continue
         text = svg.shortened(", ".join(str(j + 1) for j in here), width=90)
-        found = _free_box((a, b), svg.text_width(text), taken, left=x.start)
+        found = _free_box(places[i], svg.text_width(text), taken, left=x.start)
         if found is not None:
             taken.append(found)
             look = "name halo picked" if any(dots[j].picked for j in here) else "name halo"
             middle, base = (found.left + found.right) / 2, (found.top + found.bottom) / 2 + 5
             names.append(svg.label(text, middle, base, class_=look, anchor="middle"))
-    return parts + names
+    return marks, names, lines
+
+
+def _has_place(dot: Dot) -> bool:
+    return svg.drawable(dot.x) and svg.drawable(dot.y)
+
+
+def _mark(dot: Dot, place: svg.Point, *, number: int | None, hidden: bool = False) -> Html:
+    shape, class_, _ = _LOOKS[dot.kind]
+    parts = [svg.marker("circle", *place, class_="chance hollow", size=8)] if dot.picked else []
+    parts.append(svg.marker(shape, *place, class_=class_, size=4.5))
+    at = None if number is None else f"{place[0]:.1f} {place[1]:.1f}"
+    return svg.tag(
+        "g", *parts, data_dot=None if number is None else str(number), data_at=at, display="none" if hidden else None
+    )
 
 
 def _free_box(point: svg.Point, width: float, taken: Sequence[_Box], *, left: float) -> _Box | None:
