@@ -33,19 +33,33 @@ def test_a_table_the_best_run_and_its_command_are_printed_and_files_written(
     run: Run, searches: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    done = run("compare", searches, "-o", folder, "--methods", "km:k=3:m=2,pseudonymise", "--jobs", 1, "--limit", 0.5)
+    methods = ("--methods", "km:k=3:m=2,pseudonymise", "--jobs", 1)
+    rule = ("--limit", "50%", "--reader", "recipient,site-owner")
+    exceptions = ("--except", "fragments=texts may be seen", "--except", "vanity=two people say little")
+    done = run("compare", searches, "-o", folder, *methods, *rule, *exceptions)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert " ".join(lines[0].split()) == "run promise log size kept found 95 % interval by chance seconds"
-    assert lines[1].startswith("km k=3 m=2")
-    assert "km k=3 m=2 keeps most" in done.stdout
+    assert lines[0].split("  ")[0] == "run"
+    assert " ".join(lines[0].split()) == "run outcome log size kept highest risk rejected by seconds"
+    assert lines[1].split()[:4] == ["km", "k=3", "m=2", "best"]
+    assert (
+        "Best is km k=3 m=2: of the runs whose promise holds and in which no attacker (recipient, owner" in done.stdout
+    )
+    assert "Not considered: Texts of one person (fragments), because: texts may be seen. In km k=3 m=2, " in done.stdout
     assert "    queryveil anonymize km LOG -o DIR --k 3 --m 2" in lines
     assert done.stderr.splitlines()[-1] == f"written to {folder}: compare.html, table.csv, plan.toml, results"
     assert {path.name for path in folder.iterdir()} == {"compare.html", "table.csv", "plan.toml", "results"}
     table = pl.read_csv(folder / "table.csv")
     assert table["run"].to_list() == ["km k=3 m=2", "pseudonymise"]
-    assert table["picked"].to_list() == [True, False]
-    assert {"attack likely_terms:4", "score log_size_kept"} <= set(table.columns)
+    assert table["outcome"].to_list() == ["best", "promises nothing"]
+    assert {"attack likely_terms:4", "attack likely_terms:4 risk", "score log_size_kept"} <= set(table.columns)
+
+    # Judged in another way, nothing is run again.
+    again = run("compare", searches, "-o", folder, *methods, "--limit", 0.5, "--json")
+    found = json.loads(again.stdout)
+    assert (found["picked"], found["exceptions"], len(found["readers"])) == (None, {}, 6)
+    assert found["runs"][0]["rejected_by"]
+    assert found["said"][0].startswith("There is no run whose promise holds")
 
 
 def test_json_has_all_figures_and_a_plan_can_be_run_again(run: Run, searches: Path, tmp_path: Path) -> None:
@@ -86,14 +100,27 @@ def test_a_broken_promise_is_loud_and_exit_1(run: Run, searches: Path, tmp_path:
     assert "a promise is broken" in (folder / "compare.html").read_text()
 
 
-def test_what_is_wrong_is_one_line_and_nothing_is_written(refused: Refused, log_file: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    run: Run, refused: Refused, log_file: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "out"
     assert refused("compare", log_file, "-o", folder, "--methods", "nosuch").startswith("method must be one of km")
     assert refused("compare", log_file, "-o", folder, "--methods", "km:q=1").startswith("km q=1: a setting of km must")
-    assert refused("compare", log_file, "-o", folder, "--exposure", "nosuch").startswith(
-        "exposure must be worst or one"
+    for option, value, said in (
+        ("--exposure", "worst", "exposure must be binding or one of"),
+        ("--limit", "2", "limit must be between 0 and 1, or per cent such as 5%, got 2"),
+        ("--reader", "everybody", "reader must be one or more of recipient"),
+        ("--reader", "", "reader must be one or more of recipient"),
+        ("--except", "clock", "except must be an attacker with the reason: ATTACKER=REASON, got clock"),
+        ("--except", "nosuch=because", "except must be one of active_id"),
+    ):
+        assert refused("compare", log_file, "-o", folder, option, value).startswith(said)
+    unknown = run("compare", log_file, "-o", folder, "--for", "fame")
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith("queryveil: for must be one of ranking, suggestions, ")
+    assert "left out where a purpose is named" in refused(
+        "compare", log_file, "-o", folder, "--for", "trends", "--utility", "terms_kept"
     )
-    assert refused("compare", log_file, "-o", folder, "--limit", 2).startswith("limit must be between 0 and 1")
     both = ("--plan", tmp_path / "plan.toml", "--methods", "km")
     assert refused("compare", log_file, "-o", folder, *both) == "methods must be left out with --plan, got km"
     assert refused("compare", log_file, "-o", folder, "--jobs", 0) == "jobs must be 1 or more, got 0"

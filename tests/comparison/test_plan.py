@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from queryveil.attacks.limits import Limit
 from queryveil.comparison.plan import Plan, Run, default_plan, plan_of, read_plan
 from queryveil.errors import BadFile, BadParameter
 
 WHOLE = """
 holdout = 0.1
-exposure = "worst"
-utility = "rows_kept"
 limit = 0.2
+utility = "rows_kept"
+readers = ["recipient", "site-owner"]
+exceptions = {neighbour = 'we say "so"'}
+exposure = "clock"
 
 [[run]]
 name = "ours"
@@ -36,7 +39,8 @@ def read(text: str, tmp_path: Path) -> Plan:
 
 def test_a_plan_is_read_and_a_list_of_values_means_one_run_each(tmp_path: Path) -> None:
     plan = read(WHOLE, tmp_path)
-    assert (plan.holdout, plan.exposure, plan.utility, plan.limit) == (0.1, "worst", "rows_kept", 0.2)
+    assert (plan.holdout, plan.exposure, plan.measure) == (0.1, "clock", "rows_kept")
+    assert plan.rule == Limit(share=0.2, readers=("recipient", "site-owner"), exceptions={"neighbour": 'we say "so"'})
     assert [(run.name, run.method) for run in plan.runs] == [
         ("ours", "km"),
         ("clump k=5 dedupe", "clump"),
@@ -67,6 +71,17 @@ def test_a_plan_that_is_written_reads_the_same(tmp_path: Path) -> None:
     assert again.runs[0].name == plan.runs[0].name
     assert again.runs[0].settings == settings | {"m": "none"}
     assert read(default_plan().to_toml(), tmp_path) == default_plan()
+    own = Plan(
+        runs=default_plan().runs[:1], purpose="trends", readers=("recipient",), exceptions={"clock": 'so "we" say\\'}
+    )
+    assert read(own.to_toml(), tmp_path) == own
+
+
+def test_a_purpose_names_the_measure_and_without_one_it_is_the_size_kept() -> None:
+    runs = (Run(name="one", method="km"),)
+    assert Plan(runs=runs, purpose="trends").measure == "trends_kept"
+    assert Plan(runs=runs, utility="terms_kept").measure == "terms_kept"
+    assert Plan(runs=runs).measure == "log_size_kept"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +92,10 @@ def test_a_plan_that_is_written_reads_the_same(tmp_path: Path) -> None:
         ("run = []", "no run"),
         ("holdout = 'some'\n[[run]]\nmethod = 'km'", "Expected `float`, got `str`"),
         ("holdout = 1.0\n[[run]]\nmethod = 'km'", "holdout must be 0 or more and below 1, got 1.0"),
+        ("purpose = 'fame'\n[[run]]\nmethod = 'km'", "for must be one of ranking"),
+        ("purpose = 'trends'\nutility = 'terms_kept'\n[[run]]\nmethod = 'km'", "utility must be left out"),
+        ("readers = ['all']\n[[run]]\nmethod = 'km'", "reader must be one or more of recipient"),
+        ("exceptions = {clock = ' '}\n[[run]]\nmethod = 'km'", "except must be an attacker with the reason why"),
         ("limit = nan\n[[run]]\nmethod = 'km'", "limit must be between 0 and 1, got nan"),
         ("[[run]]\nk = 5", "a run must be a table with method"),
         ("[[run]]\nmethod = 'nosuch'", "method must be one of km"),

@@ -86,8 +86,8 @@ def test_a_second_comparison_does_only_what_is_missing(tmp_path: Path) -> None:
 def test_changing_how_it_is_judged_or_a_name_needs_no_new_run(tmp_path: Path) -> None:
     compare(SMALL, FEW, folder=tmp_path / "out", seed=1)
     before = results(tmp_path / "out")
-    other = compare(SMALL, FEW, folder=tmp_path / "out", seed=1, exposure="worst", utility="rows_kept", limit=0.5)
-    assert (other.exposure, other.utility, other.limit) == ("worst", "rows_kept", 0.5)
+    other = compare(SMALL, FEW, folder=tmp_path / "out", seed=1, exposure="clock", utility="rows_kept", limit="50%")
+    assert (other.exposure, other.utility, other.limit) == ("clock", "rows_kept", 0.5)
     assert results(tmp_path / "out") == before
     assert "rows_kept" in (tmp_path / "out" / "plan.toml").read_text()
 
@@ -226,7 +226,7 @@ def test_a_log_without_users_and_bad_settings_are_one_line(tmp_path: Path) -> No
         compare(SMALL.with_frame(SMALL.frame.clear()), FEW)
     with pytest.raises(BadParameter, match="jobs must be 1 or more, got 0"):
         compare(SMALL, FEW, jobs=0)
-    with pytest.raises(BadParameter, match="exposure must be worst or one of"):
+    with pytest.raises(BadParameter, match="exposure must be binding or one of"):
         compare(SMALL, FEW, exposure="nosuch", folder=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-_VOID = ("meta", "link", "br", "img", "hr", "!doctype")
+_VOID = ("meta", "link", "br", "img", "hr", "input", "wbr", "!doctype")
 
 
 @dataclass(slots=True)

@@ -49,6 +49,18 @@ def test_every_measure_of_a_log_has_been_made_of_the_original_itself() -> None:
         "terms_kept",
         "queries_kept",
         "log_size_kept",
+        "coverage_volume",
+        "coverage_tail_5",
+        "coverage_tail_10",
+        "coverage_tail_50",
+        "ranking_kept",
+        "click_likelihood_kept",
+        "completions_kept",
+        "spelling_kept",
+        "related_kept",
+        "trends_kept",
+        "words_as_typed",
+        "count_query_error",
         "bid_kept",
         "clicks_kept",
         "impressions_kept",
@@ -59,13 +71,15 @@ def test_every_measure_of_a_log_has_been_made_of_the_original_itself() -> None:
         "suggestions_kept",
         "profiles_unchanged",
         "profile_distance",
+        "interests_kept",
     ]
-    assert found.notes == ()
+    assert [text for text in found.notes if "--public LOG" not in text] == []
 
 
 def test_a_log_with_rows_in_another_order_and_keyed_ids_loses_nothing() -> None:
     log = synthesize(users=100, seed=8).log
-    people = KEYED.apply(log.frame, Pair.pseudonymised(log).user, rng=generator(1), protected=("url",))
+    policy = ColumnPolicy(ids=Ids.KEYED, key=KEY, time=TimeDetail.DAY)
+    people = policy.apply(log.frame, Pair.pseudonymised(log).user, rng=generator(1), protected=("url",))
     release = released(log.with_frame(people), ids=Ids.KEYED, time=TimeDetail.DAY)
     found = measure(log, release, key=KEY)
     assert perfect(found)
@@ -98,7 +112,8 @@ def test_every_method_is_measured_and_shares_lie_between_0_and_1(method: Km | Cl
     assert (size := found.named("log_size_kept")) is not None
     assert 0 < size.value < 1
     assert len({score.name for score in found}) == len(found)
-    assert {score.group for score in found} <= {"kept", "search", "advertising", "profiles", "generalisation"}
+    families = {"kept", "coverage", "search", "counting", "advertising", "profiles", "generalisation"}
+    assert {score.group for score in found} <= families
     assert all(0 <= score.value <= 1 for score in found if score.is_share)
 
 
@@ -142,7 +157,7 @@ def test_where_nobody_can_tell_who_is_who_the_rest_is_measured(release_key: byte
     found = measure(log, Swap(k=2, columns=KEYED, seed=1).anonymize(log), key=release_key)
     assert found.named("rows_kept") is not None
     assert found.named("profile_distance") is None
-    (note,) = [text for text in found.notes if text.startswith("profiles are left out")]
+    (note,) = [text for text in found.notes if text.startswith("profiles and interests are left out")]
     assert reason in note
 
 

@@ -37,11 +37,24 @@ def test_what_cannot_be_measured_is_said_and_no_size_is_asked_for() -> None:
         "terms_kept",
         "queries_kept",
         "log_size_kept",
+        "coverage_volume",
+        "coverage_tail_5",
+        "coverage_tail_10",
+        "coverage_tail_50",
+        "words_as_typed",
+        "completions_kept",
+        "count_query_error",
         "top_queries_kept",
         "frequency_correlation",
     }
     assert found.notes == (
-        "users kept, suggestions and profiles are left out: the release has no rows that are one person's",
+        "users kept, suggestions, profiles and interests are left out: the release has no rows that are one person's",
+        "ranking is left out: the log has no clicks, or those judged on have none",
+        "spelling is left out: nobody in the log corrects a letter of a query",
+        "related queries are left out: no query of three users has another beside it twice",
+        "trends are left out: the log has no times, or times of one day only",
+        "ranking and completions are judged on queries and clicks that are in the log itself, the log by its own too; "
+        "to judge them on other people's, add --public LOG",
         "advertising is left out: it needs a table of what terms are worth: add --values FILE",
         "top URLs are left out: the log has no URLs",
     )

@@ -225,7 +225,9 @@ class Verdict:
             return f"{self.promise.title()} {_HOLDS_MADE_UP}"
         if self.holds:
             counts = dict.fromkeys((AskedTexts, DifferentialPrivacy), "count")
-            noun = {TransactionAnonymity: "transaction", **counts}.get(type(self.promise), "user")
+            noun = {TransactionAnonymity: "transaction", **counts}.get(
+                type(self.promise), "id" if self.promise.changes_ids else "user"
+            )
             is_limited = any(not note.startswith(BESIDE) for note in self.notes)
             limit = ", as far as it can be checked" if is_limited else ""
             return f"{self.promise.title()} holds for {count(self.n_users, noun)}{limit}."

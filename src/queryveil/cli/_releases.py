@@ -55,18 +55,20 @@ def make_release(
     """Read the log, anonymize it, write the release, with a new key beside it if there is one, and say what it is."""
     from queryveil.release import reserved
 
-    spark = None if engine is None else engine.start(method=method)
+    spark, n_clicks = None if engine is None else engine.start(method=method), None
     if spark is None:
         with reserved(output, force=force), progress_bar():
             release = method.anonymize(reading.read(log))
             beside = {} if key is None else {key: key_beside(Path(output))}
             release.save(output, force=force, beside=beside)
             manifest = release.as_written
+            if manifest.promise.released == "queries" and release.tallies.clicks is not None:
+                n_clicks = release.tallies.n_clicks
     else:
         spark.check_target(output, force=force)
         with progress_bar():
             manifest = spark.anonymize(method, reading.read_on(spark, log), output, force=force)
-    print_manifest(manifest, output, as_json=as_json)
+    print_manifest(manifest, output, as_json=as_json, n_clicks=n_clicks)
     _tell_little(manifest)
 
 
@@ -108,7 +110,7 @@ def _tell_little(manifest: Manifest) -> None:
 
 def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: int | None = None) -> None:
     """Print what was released and what it cost; `n_clicks` if clicks were tallied."""
-    from queryveil.release import sizes, text_facts
+    from queryveil.release import event_facts, sizes, text_facts
 
     if as_json:
         print_json(manifest)
@@ -120,6 +122,7 @@ def print_manifest(manifest: Manifest, folder: str, *, as_json: bool, n_clicks: 
         {"promise": manifest.promise.in_words()}
         | {size.label: size.text for size in sizes(manifest, n_clicks=n_clicks)}
         | text_facts(manifest)
+        | event_facts(manifest)
         | _noise(manifest)
         | {f"removed: {name.replace('_', ' ')}": n for name, n in manifest.removed.items() if n}
         | {f"changed: {name.replace('_', ' ')}": n for name, n in manifest.changed.items() if n}

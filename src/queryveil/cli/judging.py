@@ -20,6 +20,7 @@ from queryveil.settings import parse_share, setting, values_of
 if TYPE_CHECKING:
     from queryveil.attacks import Attacks
     from queryveil.attacks.limits import Limit
+    from queryveil.utility import Score
 
 
 def verify(
@@ -180,12 +181,13 @@ def measure(
     values: options.Values = None,
     taxonomy: options.OwnTaxonomy = None,
     membership: options.Membership = None,
+    public: str | None = options.file_option(help="A log by other people: ranking and completions are judged on it."),
     reading: options.OriginalReading,
     engine: options.Engine,
     as_json: options.Json = False,
 ) -> None:
     """Measure what a release is still good for, beside the log it was made from."""
-    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership)
+    engine.refuse(key=key, values=values, taxonomy=taxonomy, membership=membership, public=public)
     spark = engine.start()
     with progress_bar():
         if spark is not None:
@@ -196,6 +198,7 @@ def measure(
                 reading.read_original(log, release),
                 release,
                 values=options.read_values(values) if values else None,
+                public=None if public is None else reading.read(public),
                 **options.release_files(release, key=key, taxonomy=taxonomy, membership=membership),
             )
     if as_json:
@@ -204,9 +207,9 @@ def measure(
     rows: list[tuple[str, str, str]] = []
     for family, scores in found.by_group().items():
         rows.append((family, "", ""))
-        rows += [(f"  {score.title}", score.written, f"{score.better} is better") for score in scores]
+        rows += [(f"  {score.title}", score.written, _explained(score)) for score in scores]
     if rows:
-        print_table(("measure", "value", ""), rows)
+        print_table(("measure", "value", "what it is"), rows, ends_in_words=True)
     echo(*(f"note: {note}" for note in found.notes), err=True)
 
 
@@ -238,6 +241,10 @@ class Judging:
         from queryveil.attacks.limits import Limit
 
         return Limit(share=parse_share(self.limit), exceptions=options.parse_exceptions(exceptions) or {})
+
+
+def _explained(score: Score) -> str:
+    return score.about if score.better == "more" else f"{score.about}; less is better"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,10 @@ def print_facts(facts: Mapping[str, object]) -> None:
         sys.stdout.write(f"{printable(name):<{width}}  {_readable(fact)}\n")
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None, ends_in_words: bool = False
+) -> None:
+    """Print a table; where it `ends_in_words`, the last column is to the left, and wrapped where there is no room."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -57,7 +60,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, tit
         title=title and Text(printable(title)), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for i, column in enumerate(columns):
-        table.add_column(Text(printable(column)), justify="left" if i == 0 else "right", no_wrap=True)
+        is_words = ends_in_words and i == len(columns) - 1
+        is_left = i == 0 or is_words
+        table.add_column(Text(printable(column)), justify="left" if is_left else "right", no_wrap=not is_words)
     for row in rows:
         # Words in square brackets are no markup here.
         table.add_row(*(Text(_readable(cell)) for cell in row))

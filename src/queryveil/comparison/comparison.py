@@ -145,8 +145,9 @@ class Comparison:
 
     @property
     def nearest(self) -> Row | None:
-        """The run with the lowest risk of those whose promise holds, if any was attacked."""
-        attacked = [row for row in self.rows if row.judged.standing == "holds" and row.ruling.binding is not None]
+        """The run with the lowest risk of those whose promise holds, if any was attacked and measured."""
+        holding = [row for row in self.rows if row.judged.standing == "holds" and row.utility is not None]
+        attacked = [row for row in holding if row.ruling.binding is not None]
         return min(attacked, key=lambda row: (row.ruling.risk, -row.gain), default=None)
 
     @property
@@ -184,9 +185,7 @@ class Comparison:
                 f"nearest to the limit, with a risk of {percent(row.ruling.risk)}."
             )
         if near is None or near.ruling.binding is None:
-            return "No run keeps its promise and was attacked."
-        if near.qualifies:
-            return f"No run in which {rule} has a measure of {self.utility.replace('_', ' ')}."
+            return f"No run keeps its promise, was attacked and has a measure of {self.utility.replace('_', ' ')}."
         return (
             f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
             f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."
@@ -213,24 +212,19 @@ class Comparison:
         columns = ("run", "outcome", self.utility.replace("_", " "), "highest risk", "rejected by", "seconds")
         return columns, [_cells(row) for row in self.rows]
 
-    def notes(self) -> tuple[str, ...]:
-        """Return why figures are missing, which attackers had too few targets, and which figures are estimates."""
-        reasons: dict[str, list[str]] = {}
-        for row in self.rows:
-            if row.missing and not row.judged.failed:
-                reasons.setdefault(row.missing, []).append(row.name)
-        told = (f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
-        return (*told, *self._too_few(), *self.lasting_notes())
+    def notes(self, *, lasting: bool = False) -> tuple[str, ...]:
+        """Return why figures are missing, which are estimates, and which attackers had too few targets.
 
-    def lasting_notes(self) -> tuple[str, ...]:
-        """Return the notes that hold under any limit, for any purpose and reader: failures, estimates, what lacks."""
+        The `lasting` ones hold under any limit, for any purpose and reader.
+        """
         reasons: dict[str, list[str]] = {}
         for row in self.rows:
-            if row.judged.failed:
-                reasons.setdefault(row.judged.failed, []).append(row.name)
-            elif row.judged.attacks is not None and not row.judged.attacks.exact:
+            if row.judged.failed or (row.missing and not lasting):
+                reasons.setdefault(row.judged.failed or row.missing, []).append(row.name)
+            if row.judged.attacks is not None and not row.judged.attacks.exact:
                 reasons.setdefault(ESTIMATED, []).append(row.name)
-        return (*(f"{', '.join(names)}: {reason}" for reason, names in reasons.items()), *self.left_out)
+        told = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+        return (*told, *([] if lasting else self._too_few()), *self.left_out)
 
     def _too_few(self) -> list[str]:
         """Return which attackers cannot be under the limit for want of targets, and how many they would need."""

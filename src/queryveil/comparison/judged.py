@@ -55,10 +55,15 @@ class ComparisonInput:
     aim: Aim | None = None
 
     @cached_property
+    def reference(self) -> measuring.Reference:
+        """What measures need of the log alone."""
+        return measuring.Reference(log=self.log, public=self.public, seed=self.seed or 0)
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it, so that results of another log or of other people are not taken for these."""
         others = (None if log is None else log.frame for log in (self.public, self.later))
-        frames = (self.log.frame, *others, self.values)
+        frames = (self.log.frame, self.log.events, *others, self.values)
         figures = [self.n_targets, self.seed, self.targets_seed, self.aim]
         rest = msgspec.json.encode([self.log.layout.format, list(self.people), *figures])
         parts = [*(b"none" if frame is None else _hash(frame) for frame in frames), rest]
@@ -205,7 +210,7 @@ def _judge(
 
 def _measure(pair: Pair, made: Made, inputs: ComparisonInput) -> dict[str, Any]:
     progress.step("measuring")
-    measures = measuring.run(pair, values=inputs.values, membership=made.membership)
+    measures = measuring.run(pair, values=inputs.values, membership=made.membership, reference=inputs.reference)
     aim = inputs.aim
     wanted = [one for one in measures.scores if aim is None or aim.is_final or one.name == aim.measure]
     # What is no number has no place in a picture, nor in JSON.

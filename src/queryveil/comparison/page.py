@@ -4,6 +4,7 @@ A small script ranks the runs anew when somebody moves the limit or chooses anot
 page shows the choice that it was made with. What Python writes and what the script writes are the same words.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,13 +22,15 @@ from queryveil.comparison.plan import BINDING
 from queryveil.comparison.row import DRAWN, OUTCOMES, Row, utility_in
 from queryveil.html_tables import Html, escape, percent, table
 from queryveil.reports.charts.dots import Dot, Kind, dot_chart
-from queryveil.reports.render import badge, bullets, joined, page, paragraph, scrolling, section
+from queryveil.reports.render import bullets, joined, page, paragraph, scrolling, section
 from queryveil.utility.score import Score
 from queryveil.version import __version__
 
 _KINDS: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
+_BROKEN = "a promise is broken"
 _LIMITS = (0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.12, *(i / 20 for i in range(3, 11)))
 _HIGH_LIMITS = (0.6, 0.7, 0.8, 0.9, 1.0)
+_LITERALS = re.compile(r"""(`[^`]*`|"[^"]*"|/ %/g)""")
 
 
 def render_html(comparison: Comparison) -> str:
@@ -50,7 +53,7 @@ def render_html(comparison: Comparison) -> str:
         body=body,
         footer=f"Made by queryveil {__version__}.",
         style=_template("compare.css"),
-        script="\n".join(line.strip() for line in _template("compare.js").splitlines()),
+        script=_squeezed(_template("compare.js")),
     )
 
 
@@ -97,13 +100,13 @@ class _Shown:
                 {"title": title(one), "label": name, "name": base_name(one.attacker), "what": one.what}
                 for name, one in self.attackers.items()
             ],
+            "broken": _BROKEN if comparison.broken else "",
             "outcomes": OUTCOMES,
             "drawn": DRAWN,
             "shown": comparison.exposure != BINDING,
             "runs": [
                 {
                     "name": row.name,
-                    "command": row.command,
                     "standing": row.judged.standing,
                     "kept": [_kept(utility_in(row.judged, one.name)) for one in self.measures],
                     "found": [_found(one, by=places[label(one)]) for one in row.judged.exposures if one.n_targets],
@@ -132,18 +135,17 @@ def _json(figures: dict[str, Any]) -> Html:
 
 def _lead(comparison: Comparison) -> list[Html]:
     picked = comparison.picked
+    kind, said = ("good", f"best: {picked.name}") if picked else ("open", "nothing under the limit")
     if comparison.broken:
-        names = ", ".join(row.name for row in comparison.broken)
-        parts = [badge("a promise is broken", kind="bad"), paragraph(f"Do not use: {names}.", kind="warning")]
-    else:
-        kind, said = ("good", f"best: {picked.name}") if picked else ("open", "nothing under the limit")
-        parts = [Html(f'<p aria-live="polite"><span id="badge" class="badge {kind}">{escape(said)}</span></p>')]
+        kind, said = "bad", _BROKEN
+    warning = [paragraph(f"Do not use: {', '.join(row.name for row in comparison.broken)}.", kind="warning")]
     hidden, text = ("", picked.command) if picked else (" hidden", "")
     exceptions = [paragraph(_unbroken(said), kind="warning") for said in comparison.exceptions_in_words()]
     return [
-        *parts,
+        Html(f'<p aria-live="polite"><span id="badge" class="badge {kind}">{escape(said)}</span></p>'),
+        *(warning if comparison.broken else []),
         Html(f'<p class="lead" id="said">{escape(_unbroken(comparison.in_words()))}</p>'),
-        Html(f'<pre id="command" tabindex="0"{hidden}><code>{escape(text)}</code></pre>'),
+        Html(f'<pre id="command"{hidden}><code>{_typed(text)}</code></pre>'),
         Html(f'<div id="exceptions">{"".join(exceptions)}</div>'),
     ]
 
@@ -190,7 +192,7 @@ def _runs(shown: _Shown) -> Html:
         )
     )
     drawn = joined([Html(f"<table><thead><tr>{head}</tr></thead><tbody>"), *lines, Html("</tbody></table>")])
-    notes = [escape(_unbroken(f"{note}.")) for note in comparison.lasting_notes()]
+    notes = [escape(_unbroken(f"{note}.")) for note in comparison.notes(lasting=True)]
     return section("The runs", body=[drawn, *([bullets(notes)] if notes else [])], name="runs")
 
 
@@ -305,7 +307,7 @@ def _promises(comparison: Comparison) -> Html:
             Html(f"{i} {_breakable(row.name)}"),
             Html(
                 f"{escape('' if row.judged.promise is None else row.judged.promise.in_words())} "
-                f"<code>{escape(row.command)}</code>"
+                f"<code>{_typed(row.command)}</code>"
             ),
         )
         for i, row in enumerate(comparison.rows, start=1)
@@ -336,9 +338,26 @@ def _breakable(name: str) -> Html:
     return Html(escape(name).replace("=", "=<wbr>").replace("_", "_<wbr>"))
 
 
+def _typed(command: str) -> Html:
+    """Return a command of which lines end between words only, and not within an option."""
+    return Html(" ".join(f"<span>{escape(word)}</span>" for word in command.split(" ") if word))
+
+
 def _unbroken(text: str) -> str:
     """Return a text in which no line ends between a number and its per cent sign."""
     return text.replace(" %", "\u00a0%")
+
+
+def _squeezed(script: str) -> str:
+    r"""Return a script without comments and without blanks around signs; texts stay as they are.
+
+    >>> print(_squeezed("// Why.\nconst a = [ 1, 2 ];\n  put(`a = ${ b }`, x);"))
+    const a=[1,2];put(`a = ${ b }`,x);
+    """
+    lines = (line.strip() for line in script.splitlines())
+    parts = _LITERALS.split("\n".join(line for line in lines if not line.startswith("//")))
+    parts[::2] = [re.sub(r"\s*([=<>{}()\[\],;:?&|+*-])\s*", r"\1", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 @cache

@@ -31,7 +31,7 @@ NEVER_TEXT: Mapping[str, tuple[type, ...]] = {
     "time": (),
     "rank": (),
     "url": (bool, int, float, list, dict),
-    **dict.fromkeys(("device", "country", "language", "search"), (bool, list, dict)),
+    **dict.fromkeys(("device", "country", "language", "search"), ()),
 }
 
 _objects = msgspec.json.Decoder(dict[str, Any])

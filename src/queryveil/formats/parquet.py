@@ -14,6 +14,7 @@ from queryveil.data import ROLES, Format, Int64s, Layout
 from queryveil.data.frames import sound_frame
 from queryveil.errors import BadFile
 from queryveil.formats import _time_kernels, roles
+from queryveil.formats.jsonl import as_text
 from queryveil.formats.records import Reader
 from queryveil.formats.streams import ByteStream
 from queryveil.formats.values import BAD_RANK, BAD_TIME, REASONS, Typed, type_columns
@@ -73,6 +74,8 @@ def type_frame(frame: pl.DataFrame) -> Typed:
             ready[name] = _as_utc(column.set(~_has_known_year(column), None))
         elif name == "rank" and column.dtype.is_integer():
             ready[name] = column.cast(pl.Int64, strict=False)
+        elif name in ROLES and name not in ("time", "rank") and column.dtype.is_nested():
+            text[name] = pl.Series(name, [as_text(value) for value in column.to_list()], dtype=pl.String)
         elif name in ROLES:
             text[name] = _number_as_text(column)
         else:

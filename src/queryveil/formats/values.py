@@ -61,7 +61,7 @@ def write_times(times: pl.Series, *, time_format: str | None) -> pl.Series:
     return times.dt.strftime(SECONDS + fraction)
 
 
-_OWN_RULES = ("user", "query", "time", "rank")
+OWN_RULES = frozenset(("user", "query", "time", "rank"))
 """Roles for which empty has a meaning of its own."""
 NO_USER, BAD_TIME, BAD_RANK = 101, 102, 103
 REASONS: Mapping[int, str] = {
@@ -103,7 +103,7 @@ def type_columns(text: Mapping[str, pl.Series], *, has_compact_times: bool = Fal
         columns["rank"], is_bad = _read_ranks(columns["rank"])
         wrong[(wrong == 0) & is_bad] = BAD_RANK
     for name, column in text.items():
-        if name not in _OWN_RULES:
+        if name not in OWN_RULES:
             columns[name] = _empty_to_null(column)
     return Typed(columns=columns, wrong=wrong, time_kinds=kinds)
 

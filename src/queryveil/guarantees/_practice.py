@@ -52,7 +52,7 @@ class AskedTexts(Promise, frozen=True, kw_only=True, tag="asked_texts"):
                 parse_window(getattr(self, name), name=name)
 
     def title(self) -> str:
-        return f"Texts of {self.n_users} users, clicks of {self.n_row_users}"
+        return f"Rule of {self.n_users} users a text, {self.n_row_users} a click"
 
     def in_words(self) -> str:
         within = f" within {self.within}" if self.within else ""
@@ -107,7 +107,7 @@ class AskedEntities(Promise, frozen=True, kw_only=True, tag="asked_entities"):
         return True
 
     def title(self) -> str:
-        return f"Words of {self.n_users} users, cells of {self.cell_users:,}"
+        return f"Rule of {self.n_users} users a word, {self.cell_users:,} a cell"
 
     def in_words(self) -> str:
         within = f" within {self.within}" if self.within else ""
@@ -174,7 +174,7 @@ class TextRule(Promise, frozen=True, kw_only=True, tag="text_rule", repr_omit_de
         return self.alone
 
     def title(self) -> str:
-        return "A rule on texts"
+        return "Rule on texts"
 
     def in_words(self) -> str:
         said = {

@@ -339,7 +339,8 @@ def pseudonymised(log: QueryLog) -> Release:
     n_rows, n_users = log.n_rows, log.n_users
     counts = Counts(n_rows_before=n_rows, n_rows_after=n_rows, n_users_before=n_users, n_users_after=n_users)
     time = TimeDetail.KEEP if "time" in log.columns else TimeDetail.DROP
-    kept = tuple(name for name in log.columns if name not in ("user", "query", "time"))
+    # What a search is called in the log nobody else knows.
+    kept = tuple(name for name in log.columns if name not in ("user", "query", "time", "search"))
     columns, promise = (
         ColumnReport(ids=Ids.KEEP, time=time, kept=kept),
         NoPromise(reason="only the user ids were changed"),

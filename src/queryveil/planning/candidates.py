@@ -40,7 +40,7 @@ _LADDERS = (
     Ladder(method="km", along="k", steps=_K, fixed={"m": 2, "repeats": "once"}),
     Ladder(method="km", along="k", steps=_K, fixed={"m": 3}),
     Ladder(method="km", along="k", steps=_K, fixed={"m": 3, "repeats": "once"}),
-    Ladder(method="km", along="k", steps=_K, fixed={"m": None, "repeats": "once"}),
+    Ladder(method="km", along="k", steps=_K, fixed={"m": "none", "repeats": "once"}),
     Ladder(method="km", along="k", steps=_K, fixed={"m": 3, "taxonomy": "wordnet"}),
     Ladder(method="kdelta", along="k", steps=_K),
     Ladder(method="kdelta", along="k", steps=_K, fixed={"same_texts": True}),
@@ -103,7 +103,7 @@ def _all(
         for wanted in _COLUMNS.get(purpose, ({},)):
             kept = _there(wanted, columns)
             # Whole histories have no times that anybody shares.
-            is_sharing = ladder.method in _SHARING_DAYS and ladder.fixed.get("m", 1) is not None
+            is_sharing = ladder.method in _SHARING_DAYS and ladder.fixed.get("m") != "none"
             if kept.get("time") == "shared" and not is_sharing:
                 kept = {**kept, "time": "drop"}
             yield ladder, kept

@@ -41,6 +41,11 @@ class Finding:
         return 0.0 if self.utility is None else self.utility.value
 
     @property
+    def keeps(self) -> str:
+        """What it keeps for the purpose, in words."""
+        return "not measured" if self.utility is None else f"{self.utility.title} {self.utility.written}"
+
+    @property
     def is_promised(self) -> bool:
         """Whether it keeps something for the purpose, and what it promises."""
         return self.judged.standing == "holds" and not self.judged.failed and self.useful > 0
@@ -99,8 +104,7 @@ class Relaxation:
 
     def in_words(self) -> str:
         """Say what the change would give."""
-        keeps = "" if self.finding.utility is None else f", which keeps {self.finding.utility.written}"
-        return f"{self.option} lets {self.finding.name} through{keeps}"
+        return f"{self.option} lets {self.finding.name} through ({self.finding.keeps})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

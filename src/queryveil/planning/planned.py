@@ -241,16 +241,15 @@ def _figures(finding: Finding) -> Mapping[str, object]:
     }
 
 
-def _keeps(finding: Finding) -> str:
-    return "not measured" if finding.utility is None else f"{finding.utility.title} {finding.utility.written}"
-
-
 def _of_the_release(planned: Planned) -> list[str]:
     found, other = planned.confirmed, planned.next_best
     assert found is not None
     binding = found.ruling.binding
     lines = ["", f"    {planned.command}", ""]
-    lines.append(f"It keeps  {_keeps(found)}" + (f"; the next best, {other.name}, {_keeps(other)}" if other else ""))
+    lines.append(f"Keeps     {found.keeps}" + (f"; the next best, {other.name}: {other.keeps}" if other else ""))
+    counts, promise = found.judged.counts, found.judged.promise
+    if counts is not None and promise is not None and not promise.is_noisy:
+        lines.append(f"Leaves    {counts.n_rows_after:,} rows of {counts.n_rows_before:,}")
     if binding is not None:
         lines.append(f"Exposure  {in_words(binding)}; this is the most of any attacker that counts, on fresh targets")
     for one in planned.refused:
@@ -272,7 +271,7 @@ def _of_none(planned: Planned) -> list[str]:
     nearest = [one for one in decision.findings if one.is_promised and one.ruling.binding is not None]
     nearest.sort(key=lambda one: (not one.is_whole, one.ruling.risk))
     for one in nearest[:3]:
-        lines.append(f"Binding   {one.name} ({_keeps(one)}): {one.why_not}")
+        lines.append(f"Binding   {one.name} ({one.keeps}): {one.why_not}")
     relaxed = planned.relaxations()
     lines += [f"Instead   {one.in_words()}" for one in sorted(relaxed, key=_is_other_limit)[:_MOST_TOLD]]
     if not decision.findings:
@@ -303,13 +302,13 @@ def _why_not_more(planned: Planned) -> list[str]:
     more = planned.decision.more_useful()
     if planned.confirmed is None or not more:
         return []
-    told = [f"    {one.name} would keep {_keeps(one)}, but {one.why_not}" for one in more[:_MOST_TOLD]]
+    told = [f"    {one.name} ({one.keeps}): {one.why_not}" for one in more[:_MOST_TOLD]]
     return ["Why not more", *told]
 
 
 def _unpromised(planned: Planned) -> list[str]:
     return [
-        f"Beside    {one.name} promises nothing, and is never chosen: it keeps {_keeps(one)}"
+        f"Beside    {one.name} promises nothing, and is never chosen: {one.keeps}"
         + (f"; {in_words(one.ruling.binding)}" if one.ruling.binding else "")
         for one in planned.decision.unpromised[:_MOST_TOLD]
     ]

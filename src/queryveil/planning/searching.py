@@ -16,19 +16,16 @@ from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.plan import Run
 from queryveil.comparison.running import Folder, Workers
 from queryveil.data import QueryLog
-from queryveil.planning.candidates import by_turns, ladders
 from queryveil.planning.deciding import Decision, Finding, spoken_against, to_go_on_with
 from queryveil.planning.planned import Rung, Wanted
 from queryveil.rng import generator
 
 _SHARES = (1 / 8, 1 / 4, 1 / 2)
-_LEAST_USERS = 400
-"""Fewer users in a sample tell little of what is found among all."""
 _FOR_SAMPLES = 0.45
 """The share of the time that samples may take."""
 _GROWTH = 1.3
 """The power of the number of users that the time of a run grows with, about."""
-_OVERTIME = 0.05
+_FOR_SAMPLES_AT_MOST = 0.6
 _CONFIRMING = 4.0
 """How many times longer than judging a run it takes to make the release, judge it by everything, and report on it."""
 _MOST_CONFIRMING = 0.4
@@ -43,14 +40,18 @@ class Search:
     - `inputs`: the whole log, and what attackers and measures are given.
     - `folder`: where results are kept, so that a search that was ended goes on.
     - `workers`: who does the runs.
+    - `runs`: what is tried, if what is wanted does not name it.
     - `started`: when it began, by the monotonic clock.
+    - `least_users`: fewer users in a sample tell too little of what is found among all.
     """
 
     wanted: Wanted
     inputs: ComparisonInput
     folder: Path
     workers: Workers
+    runs: Sequence[Run] = ()
     started: float = field(default_factory=time.monotonic)
+    least_users: int = 400
     rungs: list[Rung] = field(default_factory=list)
     seconds: dict[str, tuple[int, float]] = field(default_factory=dict)
     largest: int = 0
@@ -59,13 +60,10 @@ class Search:
 
     def climb(self) -> Decision:
         """Judge all that is to be tried, and return what follows."""
-        n_all = self.inputs.log.n_users
-        runs: Sequence[Run] = self.wanted.run
-        if not runs:
-            runs = by_turns(ladders(self.wanted.purpose, columns=self.inputs.log.columns))
-            sizes = [n for n in (round(share * n_all) for share in _SHARES) if n >= _LEAST_USERS]
-            for i, n_users in enumerate(sizes):
-                runs = self._on_sample(runs, n_users, part=_FOR_SAMPLES * (i + 1) / len(sizes))
+        n_all, runs = self.inputs.log.n_users, self.wanted.run or self.runs
+        sizes = [n for n in (round(share * n_all) for share in _SHARES) if n >= self.least_users]
+        for i, n_users in enumerate(() if self.wanted.run else sizes):
+            runs = self._on_sample(runs, n_users, part=_FOR_SAMPLES * (i + 1) / len(sizes))
         whole = replace(self.inputs, aim=self._aim())
         found = self._judge(runs, whole, name="whole", end=lambda: self.end - self._to_confirm())
         decision = self._decide(found)
@@ -93,15 +91,18 @@ class Search:
         limit, measure = self.wanted.as_limit, self.wanted.for_purpose.measure
         findings = [Finding.of(judged, limit=limit, measure=measure) for judged in found]
         kept = to_go_on_with(findings, limit=limit, share=share)
-        return tuple(one.judged.run for one in kept if one.judged.run is not None)
+        tried = {one.name for one in findings}
+        # What there was no time for may still be tried on the whole log, after what is known to be promising.
+        left = (run for run in runs if run.name not in tried)
+        return (*(one.judged.run for one in kept if one.judged.run is not None), *left)
 
     def _to_the_end(self, found: Sequence[Judged], decision: Decision) -> list[Judged]:
         """Judge some of the runs to the end that were given up: those with the least against them, and useful ones."""
         given_up = [one for one in decision.findings if one.is_promised and one.judged.stopped_by]
         safest = sorted(given_up, key=lambda one: (spoken_against(one), -one.useful))
-        chosen = list(dict.fromkeys(one.judged.run for pair in zip(safest, given_up, strict=True) for one in pair))
+        chosen = {one.name: one.judged.run for pair in zip(safest, given_up, strict=True) for one in pair}
         aimed = replace(self.inputs, aim=self._aim(is_final=True))
-        runs = [run for run in chosen[:_N_TO_THE_END] if run is not None]
+        runs = [run for run in list(chosen.values())[:_N_TO_THE_END] if run is not None]
         ends = {judged.name: judged for judged in self._judge(runs, aimed, name="to-the-end", end=lambda: self.end)}
         self.rungs.pop()
         whole = [ends.get(judged.name, judged) for judged in found]
@@ -131,26 +132,26 @@ class Search:
                     yield run
 
         with _telling(lambda: f"{n_users:,} users, {len(results)} of {len(runs)} tried{self.best}"):
-            self.workers.judge(in_time(), inputs, on_result=on_result, n_all=len(missing), until=end() + self._overtime)
+            self.workers.judge(in_time(), inputs, on_result=on_result, n_all=len(missing), until=self._hard_end(end()))
         found = [results[run.name] for run in runs if run.name in results]
         is_whole = n_users == self.inputs.log.n_users
         rung = Rung(n_users=n_users, is_whole=is_whole, judged=tuple(found), n_left=len(runs) - len(found))
         self.rungs.append(rung)
         return found
 
-    @property
-    def _overtime(self) -> float:
-        """How long work goes on that turns out to take longer than expected."""
-        return 60 * self.wanted.minutes * _OVERTIME
+    def _hard_end(self, end: float) -> float:
+        """Return when work is ended that takes longer than expected: of samples not before it would cost the rest."""
+        for_samples = _FOR_SAMPLES_AT_MOST * 60 * self.wanted.minutes
+        return max(end, self.started + for_samples)
 
     def _learn(self, judged: Judged, n_users: int) -> None:
         self.seconds[judged.name] = n_users, sum(judged.seconds.values())
         found = Finding.of(judged, limit=self.wanted.as_limit, measure=self.wanted.for_purpose.measure)
         if n_users != self.largest:
             self.largest, self.most_useful, self.best = n_users, 0.0, ""
-        if found.qualifies and found.useful > self.most_useful and found.utility is not None:
+        if found.qualifies and found.useful > self.most_useful:
             self.most_useful = found.useful
-            self.best = f"; best so far {found.name}: {found.utility.title} {found.utility.written}"
+            self.best = f"; best so far {found.name}: {found.keeps}"
 
     def _expected(self, run: Run, n_users: int) -> float:
         """Return about how long a run takes on so many users: as on fewer, or as others did."""

@@ -101,7 +101,8 @@ class ColumnPolicy:
       exact (`keep`); `shared` are those that the promise covers, in kdelta days that equal users share, in km starts of
       windows or days and weeks that count as terms, in swap the starts of the windows in which ids hold.
     - `keep`: other columns to release; any that is not named is dropped. `events` are all events of the released rows,
-      with fresh numbers in place of search ids; `url` and `rank` are those of clicks alone.
+      with fresh numbers in place of search ids; `url` and `rank` are those of clicks alone, as are the events of a log
+      whose rows are clicks.
     - `key`: the secret of keyed ids, at least 16 bytes: a pseudonym is the HMAC-SHA256 of the user id.
 
     >>> ColumnPolicy(time="hour", keep=("rank",))
@@ -134,7 +135,7 @@ class ColumnPolicy:
         """Raise if a column to keep is not there, or if days are to be shared and the method cannot do it."""
         if not shares_days:
             self.check_not_shared()
-        for name in self.keep:
+        for name in self.kept(columns):
             if name not in columns and not (name == EVENTS and has_events):
                 there = ", ".join(column for column in ("rank", "url") if column in columns) or "none here"
                 raise BadParameter("keep", name, allowed=f"columns of the log, such as {there}")
@@ -145,18 +146,30 @@ class ColumnPolicy:
             able = "kdelta, km, and swap where ids change release times that users share"
             raise BadParameter("time", "shared", allowed=f"drop, day, hour or keep here; only {able}")
 
+    def kept(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """Return what is kept of a log with these columns; where its rows are clicks, its events are these.
+
+        >>> ColumnPolicy(keep="events").kept(["user", "query", "rank", "url"])
+        ('rank', 'url')
+        """
+        clicks = [name for name in ("rank", "url") if name in columns]
+        if EVENTS not in self.keep or EVENTS in columns or not clicks:
+            return self.keep
+        return (*(name for name in self.keep if name != EVENTS), *clicks)
+
     def report(self, columns: list[str], *, protected: tuple[str, ...] = ()) -> ColumnReport:
         """Return what is done with the columns of a log; `protected` are those that the promise covers."""
         released = ("time",) if self.time is not TimeDetail.DROP else ()
-        has_events = EVENTS in self.keep and EVENTS not in columns
+        keep = self.kept(columns)
+        has_events = EVENTS in keep and EVENTS not in columns
         known = ("user", "query", *released, *protected, *(("search",) if has_events else ()))
         others = [name for name in columns if name not in known]
         return ColumnReport(
             ids=self.ids,
             time=self.time if "time" in columns else TimeDetail.DROP,
-            kept=(*(name for name in others if name in self.keep), *((EVENTS,) if has_events else ())),
-            dropped=tuple(name for name in others if name in ROLES and name not in self.keep),
-            n_others_dropped=sum(name not in ROLES and name not in self.keep for name in others),
+            kept=(*(name for name in others if name in keep), *((EVENTS,) if has_events else ())),
+            dropped=tuple(name for name in others if name in ROLES and name not in keep),
+            n_others_dropped=sum(name not in ROLES and name not in keep for name in others),
         )
 
     def warnings(self, columns: list[str], *, protected: tuple[str, ...] = (), n_alone: int | None = None) -> list[str]:
@@ -195,10 +208,12 @@ class ColumnPolicy:
 
         Where events are kept, that is the search, too, until it gets a fresh number.
         """
-        if EVENTS in self.keep and EVENTS not in columns:
-            protected = (*protected, "search")
-        released = {"user", "query", *protected, *self.keep, *(() if self.time is TimeDetail.DROP else ("time",))}
-        return [name for name in columns if name in released]
+        there = list(columns)
+        keep = self.kept(there)
+        if EVENTS in keep and EVENTS not in there:
+            keep = (*keep, "search")
+        released = {"user", "query", *protected, *keep, *(() if self.time is TimeDetail.DROP else ("time",))}
+        return [name for name in there if name in released]
 
     def released_columns(self, frame: pl.DataFrame, *, protected: tuple[str, ...] = ()) -> pl.DataFrame:
         """Return the columns of a frame that are released, with times as exact as they may be."""

@@ -56,9 +56,7 @@ def decision(report: Report) -> str:
     if report.state is State.BROKEN:
         return "Do not hand it out: it does not keep what it promises."
     if report.state is State.NOTHING_PROMISED and report.risk is not Risk.UNDER:
-        return (
-            "Do not hand it out on the strength of this report: nothing is promised, and nothing shows that it is safe."
-        )
+        return "Do not hand it out: nothing is promised, and no attack shows that it is safe."
     found = report.ruling.binding
     match report.risk:
         case Risk.UNKNOWN:
@@ -130,7 +128,7 @@ def criteria_section(report: Report) -> list[Block]:
         Paragraph(_MEANING, kind="warning" if any(each.outcome is Outcome.FAIL for each in found) else "plain"),
     ]
     if excepted:
-        said = [f"{name_title(name)}: {reason.rstrip('.')}." for name, reason in excepted.items()]
+        said = [f"{name_title(name)}, as its releaser says: {reason.rstrip('.')}." for name, reason in excepted.items()]
         blocks += [Paragraph("Ruled out by the releaser, and why:"), Bullets(tuple(said))]
     else:
         blocks.append(Paragraph(_NOBODY_RULED_OUT, kind="note"))

@@ -49,12 +49,16 @@ def texts_section(report: Report) -> list[Block]:
 
 
 _BY = "The checker shares no code with the method that made the release."
-_BY_OF_SWAP = "The checker shares the categories and the rules for identifiers with the method, and no other code."
 _NOT_BESIDE = (
     "The release was judged by itself. Beside the original, verify also looks for anything in it that the original "
     "does not have: queryveil report DIR --original LOG."
 )
 _BESIDE = "It was also compared with the original, and nothing was found that the original does not have."
+_BY_OF: dict[type, str] = {
+    guarantees.SwapAnonymity: "The checker shares the categories and the rules for identifiers with the method, and no "
+    "other code.",
+    guarantees.AskedEntities: "The checker shares the rules for identifiers with the method, and no other code.",
+}
 _BESIDE_OF: dict[type, str] = {
     guarantees.DifferentialPrivacy: "It was also compared with the original: whatever it holds was asked by somebody.",
     guarantees.KdeltaAnonymity: "It was also compared with the original: every query with its URL stands there too, "
@@ -78,7 +82,7 @@ def verdict_section(report: Report) -> list[Block]:
     checked = _CHECKED_MADE_UP if verdict.is_made_up else source.checked if source else ""
     blocks: list[Block] = [
         Paragraph(verdict.in_words(), kind="plain" if verdict.holds else "warning"),
-        Paragraph(f"{checked} {_BY_OF_SWAP if is_swap else _BY}"),
+        Paragraph(f"{checked} {_BY_OF.get(type(verdict.promise), _BY)}".lstrip()),
     ]
     if not verdict.holds:
         found = [_sentence(witness.in_words()) for witness in verdict.witnesses]

@@ -234,7 +234,7 @@ def _tried(test: Test, attacks: Attacks | None, *, left_out: Mapping[str, str]) 
         return Tried(title=test.title, found=found)
     reasons = [each.reason for each in attacks.skipped if base_name(each.attacker) in names]
     # Whoever needs something could be tried; for the others there is nothing to find in such a release.
-    needs = [reason for reason in reasons if "needs " in reason]
+    needs = [reason for reason in reasons if "needs " in reason or ": --" in reason]
     return Tried(title=test.title, why=(needs or reasons or ["not tried"])[0], applies=bool(needs) or not reasons)
 
 

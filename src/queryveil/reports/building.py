@@ -88,7 +88,7 @@ def report(
     crowd = suite.attackers(judged, n_targets=n_targets, seed=validity.seed if seed is None else seed)
     auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership, later=later)
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
-    measures, why_no_measures = _measure(pair, values=values, membership=membership)
+    measures, why_no_measures = _measure(pair, values=values, membership=membership, public=public, seed=seed)
     progress.step("counting records that stand alone")
     isolation = isolation_of(judged)
     has_clicks = isinstance(judged.data, Tallies) and judged.data.clicks is not None
@@ -191,12 +191,18 @@ def _attack(pair: Pair | None, crowd: Sequence[Attacker], auxiliary: AuxiliaryDa
 
 
 def _measure(
-    pair: Pair | None, *, values: pl.DataFrame | None, membership: pl.DataFrame | None
+    pair: Pair | None,
+    *,
+    values: pl.DataFrame | None,
+    membership: pl.DataFrame | None,
+    public: QueryLog | None,
+    seed: int | None,
 ) -> tuple[Measures | None, str]:
     if pair is None:
         return None, _NOT_MEASURED
     try:
-        return measuring.run(pair, values=values, membership=membership), ""
+        reference = measuring.reference_of(pair, public=public, seed=seed or 0)
+        return measuring.run(pair, values=values, membership=membership, reference=reference), ""
     except BadInput as error:
         # A release that has more than its original cannot be measured by it, and the verdict says what is wrong.
         return None, f"Nothing was measured: {error}."

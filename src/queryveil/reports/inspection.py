@@ -1,14 +1,15 @@
 """Inspect a log: sizes, columns, and how many users are identified by their own terms."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numba
 import numpy as np
+import polars as pl
 
 from queryveil import progress
-from queryveil.data import Bools, Int8s, Int32s, QueryLog
+from queryveil.data import Bools, Int8s, Int32s, QueryLog, count_kinds, is_click
 from queryveil.data.rows import Rows
 from queryveil.errors import BadParameter
 from queryveil.html_tables import Cell, facts, percent
@@ -20,6 +21,7 @@ from queryveil.text.histories import Histories, collect
 from queryveil.text.tokens import encode
 
 _MAX_SIZE = 3
+_TOLD = ("device", "country", "language")
 _LEAST_STEPS, _STEPS_PER_ENTRY = 1 << 31, 1000
 """Combinations of three are looked at in so many steps at least, and in so many for each term of each user."""
 
@@ -28,7 +30,10 @@ _LEAST_STEPS, _STEPS_PER_ENTRY = 1 << 31, 1000
 class Inspection:
     """The size of a log, and `alone[s]`: how many users have up to s terms that fewer than k users share.
 
-    - `n_bad_rows_skipped`, `n_foreign_documents`: what was left out when the log was read.
+    - `n_bad_rows_skipped`, `n_foreign_documents`, `n_fields_left_out`: what was left out when the log was read.
+    - `events`: how many events there are of each kind, and `n_events_without_query` of them are of no query of the log.
+    - `n_searches`, `n_searches_with_clicks`: what these events belong to.
+    - `n_told`: in how many rows a device, a country and a language are known, where the log has these columns.
     - `at_least`: the sizes for which the number of users is a lower bound, because there are too many combinations.
     """
 
@@ -47,12 +52,19 @@ class Inspection:
     at_least: tuple[int, ...] = ()
     n_bad_rows_skipped: int = 0
     n_foreign_documents: int = 0
+    n_fields_left_out: int = 0
+    events: dict[str, int] = field(default_factory=dict)
+    n_events_without_query: int = 0
+    n_searches: int = 0
+    n_searches_with_clicks: int = 0
+    n_told: dict[str, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Cell]:
         """Return what is shown of the log, by name."""
         left_out = {
             "bad rows skipped": self.n_bad_rows_skipped,
             "documents of other indexes left out": self.n_foreign_documents,
+            "fields without a column left out": self.n_fields_left_out,
         }
         times = [f"{time:%Y-%m-%d %H:%M}" for time in (self.first_time, self.last_time) if time is not None]
         few = "nobody else has" if self.k == 2 else f"fewer than {self.k} users have"
@@ -65,9 +77,23 @@ class Inspection:
             "longest history": f"{self.longest_history:,} terms",
             "time": " to ".join(times) or "no times",
             "columns": ", ".join(self.columns),
+            **{f"rows with a {role}": self._share_of_rows(n) for role, n in self.n_told.items()},
+            **self._of_events(),
             **{name: n for name, n in left_out.items() if n},
             **{f"users with {count(size, 'term')} {few}": self._n_alone(size) for size in self.alone},
         }
+
+    def _share_of_rows(self, n: int) -> str:
+        return f"{n:,} of {self.n_rows:,}"
+
+    def _of_events(self) -> dict[str, Cell]:
+        if not self.n_searches and not self.events:
+            return {}
+        told: dict[str, Cell] = {"searches": f"{self.n_searches:,}, {self.n_searches_with_clicks:,} with clicks"}
+        told |= {f"events: {kind}": n for kind, n in self.events.items()}
+        if self.n_events_without_query:
+            told["events of no query in the log"] = self.n_events_without_query
+        return told
 
     def _n_alone(self, size: int) -> str:
         share = f" ({percent(self.alone[size] / self.n_users)})" if self.n_users else ""
@@ -112,7 +138,22 @@ def inspect(log: QueryLog, *, k: int = 2, m: int = 3) -> Inspection:
         at_least=alone.at_least,
         n_bad_rows_skipped=log.reading.n_bad_rows_skipped,
         n_foreign_documents=log.reading.n_foreign_documents,
+        n_fields_left_out=log.reading.n_fields_left_out,
+        n_told={role: int(log.frame[role].count()) for role in _TOLD if role in log.columns},
+        **_events(log),
     )
+
+
+def _events(log: QueryLog) -> dict[str, Any]:
+    if log.events is None or "search" not in log.columns:
+        return {}
+    of_searches = log.events.drop_nulls("search")
+    return {
+        "events": count_kinds(log.events),
+        "n_events_without_query": log.events.height - of_searches.height,
+        "n_searches": log.frame["search"].drop_nulls().n_unique(),
+        "n_searches_with_clicks": of_searches.filter(is_click(pl.col("action")))["search"].n_unique(),
+    }
 
 
 def check_sizes(*, k: int, m: int) -> None:

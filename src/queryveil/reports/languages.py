@@ -24,7 +24,10 @@ START, END = "\ue000", "\ue001"
 _MARK = re.compile(f"[{START}{END}]")
 _HOLE = re.compile(r"\{(\w+)\}")
 _NUMBER = r"[-<≤≥]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?: ?%)?"
-_IN_TEXT = re.compile(r"(?<![\w.,/-])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?![\w.]*\w)(?: %)?|(?<=\d) %")
+_IS_NUMBER = re.compile(_NUMBER)
+_IN_TEXT = re.compile(
+    r"(?<![\w.,/-])(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+)(?:(?=e-?\d+\b)|(?![\w.]*\w))(?: %)?|(?<=\d) %"
+)
 _DATE = re.compile(r"(?<![\w./-])((?:19|20)\d\d)-(0[1-9]|1[0-2])(?:-([0-3]\d))?(?![\w./-]*\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+")
 _NODE = re.compile(r"(<[^<>]*>)([^<>]+)(?=<)")
@@ -204,9 +207,10 @@ class Language:
             return self._exact[english]
         if _DATE.fullmatch(english):
             return self._dated(english)
-        if not any(map(str.isalpha, english)):
+        if not any(map(str.isalpha, english)) or _IS_NUMBER.fullmatch(english):
             return self.figures(english)
-        found = next(self._filled(english), None) or self._other_case(english)
+        found = self._other_case(english, fill=False) or next(self._filled(english), None)
+        found = found or self._other_case(english, fill=True)
         if found is None and english[-1] in ".:":
             less = self._said(english[:-1])
             colon = "\u00a0:" if self.name == "fr" and english[-1] == ":" else english[-1]
@@ -223,15 +227,14 @@ class Language:
     def _part(self, name: str, part: str) -> str | None:
         return part if name.startswith("raw") else self._said(part)
 
-    def _other_case(self, english: str) -> str | None:
-        """Return a text that is known with its first letter in the other case."""
-        first, rest = english[0], english[1:]
-        if first.isupper():
-            said = self._exact.get(first.lower() + rest) or next(self._filled(first.lower() + rest), None)
-            return None if said is None else said[:1].upper() + said[1:]
-        said = self._exact.get(first.upper() + rest) or next(self._filled(first.upper() + rest), None)
-        # German nouns keep their capitals.
-        return said if said is None or self.name == "de" else said[:1].lower() + said[1:]
+    def _other_case(self, english: str, *, fill: bool) -> str | None:
+        """Return a text that is known with its first letter in the other case, as it stands or with holes filled."""
+        other = english[:1].swapcase() + english[1:]
+        said = next(self._filled(other), None) if fill else self._exact.get(other)
+        if said is None or (english[0].islower() and self.name == "de"):
+            # German nouns keep their capitals.
+            return said
+        return (said[:1].upper() if english[0].isupper() else said[:1].lower()) + said[1:]
 
     def _listed(self, english: str) -> str | None:
         """Return a list of which each part is known."""

@@ -27,7 +27,7 @@ from queryveil.reports.languages import spoken, with_marks, without_marks
 from queryveil.reports.pdf import render_pdf
 from queryveil.reports.value import Report
 
-_MOST_NARROW = 4
+_MOST_NARROW = 3
 """Tables of more columns scroll by themselves on a phone."""
 
 

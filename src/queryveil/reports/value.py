@@ -100,7 +100,7 @@ class Judgement:
 class Circumstances:
     """Who releases what to whom, for what and covering which period, as the releaser states it.
 
-    - `releaser`, `recipient`, `purpose`, `period`: as the releaser words them; empty if not stated.
+    - `releaser`, `recipient`, `purpose`, `period`: in the releaser's words, which a report repeats; may be empty.
     """
 
     releaser: str = ""

@@ -24,6 +24,7 @@ from queryveil.errors import BadFile, BadParameter, BadRow, BadRows, EngineFaile
 from queryveil.formats import delimited, layouts, parquet, read, roles
 from queryveil.formats.records import OTHER_COLUMNS, BadRowPolicy
 from queryveil.formats.streams import HEAD_BYTES, ByteStream, Content
+from queryveil.formats.values import OWN_RULES
 from queryveil.spark import _executors
 from queryveil.spark._executors import Batches, SparkLog, map_batches, name_problem, spark_types, to_arrow
 from queryveil.spark._storage import Storage
@@ -112,7 +113,7 @@ def read_log(
     paths = [path for path, _ in files]
     found = chosen or _sniffed(paths[0], storage.read(paths[0], most_bytes=HEAD_BYTES), columns=asked)
     if found is Format.UBI:
-        raise NotYet("OpenSearch UBI on Spark", "its queries and clicks lie in different rows", instead=_HERE)
+        raise NotYet("OpenSearch UBI on Spark", "its queries and events lie in different rows", instead=_HERE)
     if found is Format.TRANSACTIONS and len(files) > 1:
         raise NotYet("several files of transactions on Spark", "users are the lines of one file", instead=_HERE)
     if found is Format.PARQUET:
@@ -184,7 +185,8 @@ def _read_parquet(
     if n_bad == 0 and has == wanted:
         # Nothing needs another type, so Spark can do it, and leave out what nobody asks for.
         frame = given.withColumn("query", F.coalesce("query", F.lit("")))
-        frame = frame.withColumn("url", F.nullif("url", F.lit(""))) if "url" in names else frame
+        for name in names.keys() - OWN_RULES:
+            frame = frame.withColumn(name, F.nullif(name, F.lit("")))
     return _log(frame, reports, layout=layout)
 
 

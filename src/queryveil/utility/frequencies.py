@@ -1,13 +1,17 @@
-"""Utility for statistics and profiling: top queries and URLs, frequencies, and each user's queries by category."""
+"""Utility for statistics and profiling: top queries and URLs, frequencies, trends, and each user's categories."""
+
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import polars as pl
 
-from queryveil.data import Floats, Int8s, Int64s
+from queryveil.data import Bools, Floats, Int8s, Int64s
 from queryveil.pairing import ESTIMATED, Identity, Pair
 from queryveil.release.texts import N_TOP, n_top_kept
 from queryveil.text.classifier import CATEGORIES
 from queryveil.utility.score import Measures, Score, kept, note, share
+from queryveil.utility.views import View
 
 N_RANKED = 1000
 
@@ -68,6 +72,68 @@ def spearman(one: Int64s, other: Int64s) -> float:
     first, second = first - first.mean(), second - second.mean()
     scale = float(np.sqrt((first @ first) * (second @ second)))
     return float(np.clip(first @ second / scale, -1.0, 1.0)) if scale else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Trends:
+    """How often each common query of a log is asked in each week, or on each day of a log of one week.
+
+    - `every`: the length of a period, as Polars writes it.
+    - `common`: the numbers of the queries looked at.
+    - `periods`: the periods in which the log has queries, in their order.
+    - `n_asked`: how often each of these queries is asked in each period.
+    """
+
+    every: str
+    common: Int64s
+    periods: pl.Series
+    n_asked: Int64s
+
+    @classmethod
+    def of(cls, view: View) -> Self | None:
+        """Count the queries of a log by week, or by day; None if it has no times or all of one day."""
+        common = np.flatnonzero(view.is_common)
+        if not view.has_times or view.rows is None or not len(common):
+            return None
+        for every in ("1w", "1d"):
+            periods = view.rows["time"].drop_nulls().dt.truncate(every).unique().sort()
+            if len(periods) > 1:
+                empty = cls(every=every, common=common, periods=periods, n_asked=np.zeros((0, 0), np.int64))
+                found = replace(empty, n_asked=empty.count(view))
+                return found if found.is_mixed.any() else None
+        return None
+
+    @property
+    def is_mixed(self) -> Bools:
+        """Whether queries are asked more or less often in each period: without, there is no order."""
+        return np.asarray(self.n_asked.min(axis=0) < self.n_asked.max(axis=0), np.bool_)
+
+    def count(self, view: View) -> Int64s:
+        """Return how often each query is asked in each period."""
+        shape = (len(self.common), len(self.periods))
+        if not view.has_times or view.rows is None:
+            return np.zeros(shape, np.int64)
+        numbers = pl.DataFrame({"query": self.common.astype(np.int32), "place": np.arange(shape[0])})
+        places = self.periods.to_frame("period").with_columns(column=pl.int_range(pl.len()))
+        timed = view.rows.with_columns(period=pl.col("time").dt.truncate(self.every))
+        cells = (
+            timed.join(numbers, on="query")
+            .join(places, on="period")
+            .select(pl.col("place") * shape[1] + pl.col("column"))
+        )
+        return np.bincount(cells["place"].to_numpy(), minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
+
+    def measure(self, view: View) -> Measures:
+        """Return the rank correlation of how often queries are asked, for the mean period, 0 if it is below."""
+        after, periods = self.count(view), np.flatnonzero(self.is_mixed)
+        found = [spearman(self.n_asked[:, period], after[:, period]) for period in periods]
+        value = float(np.average(found, weights=self.n_asked.sum(axis=0)[periods]))
+        what = "week" if self.every == "1w" else "day"
+        about = (
+            f"of the order of the common queries by how often they are asked each {what} is there (rank correlation)"
+        )
+        notes = () if view.has_times else ("the release has no times, so that it shows no trends",)
+        return Measures(scores=(kept("trends_kept", max(0.0, value), about=about, group="search"),), notes=notes)
 
 
 _N = len(CATEGORIES) + 1

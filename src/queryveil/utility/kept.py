@@ -197,7 +197,7 @@ def kept_of_transactions(pair: Pair, *, terms: TermCounts) -> Measures:
             kept_score("terms_kept", terms_kept(terms)),
             kept_score("log_size_kept", size),
         ),
-        notes=(*notes, "queries, top queries, suggestions and profiles are left out: transactions have no queries"),
+        notes=(*notes, "all that needs queries, clicks or times is left out: transactions have none"),
     )
 
 
@@ -217,7 +217,7 @@ def kept_of_groups(pair: Pair) -> Measures:
             kept_score("terms_kept", share(int(mine.is_in(theirs.implode()).sum()), len(mine))),
             kept_score("log_size_kept", min(1.0, share(int(groups.frame["size"].sum()), pairs.height))),
         ),
-        notes=("rows, queries, suggestions and profiles are left out: groups have no rows",),
+        notes=("all that needs rows, queries, clicks or times is left out: groups have none",),
     )
 
 

@@ -1,5 +1,7 @@
 """Measure the utility of a release with all measures that apply."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,17 +11,22 @@ from queryveil import progress
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.errors import BadInput
 from queryveil.formats import read_original
-from queryveil.guarantees import DifferentialPrivacy
 from queryveil.pairing import Original, Pair, share_numbers
 from queryveil.release import Release, read_release
+from queryveil.rng import generator
 from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, split_items, tokenize
 from queryveil.utility import kept
-from queryveil.utility.frequencies import category_profiles, frequencies, frequencies_of_counts, top_urls
+from queryveil.utility.coverage import CountQueries, count_queries, counted_by_user, coverage, words_as_typed
+from queryveil.utility.frequencies import Trends, category_profiles, frequencies, frequencies_of_counts, top_urls
+from queryveil.utility.interests import Interests, no_interests
 from queryveil.utility.kept import GENERALISATION, generalisation
 from queryveil.utility.personalised import group_search
+from queryveil.utility.ranking import Ranking
 from queryveil.utility.score import Measures, Score, note, share
-from queryveil.utility.suggestions import suggestions
+from queryveil.utility.spelling import Respellings
+from queryveil.utility.suggestions import Completions, RelatedQueries, suggestions
+from queryveil.utility.views import View, counted, is_counted
 
 
 def measure(
@@ -30,6 +37,8 @@ def measure(
     values: pl.DataFrame | None = None,
     taxonomy: Taxonomy | None = None,
     membership: pl.DataFrame | None = None,
+    public: QueryLog | None = None,
+    seed: int = 0,
 ) -> Measures:
     """Measure a release by all that applies to it; the notes say what was left out and why.
 
@@ -39,6 +48,8 @@ def measure(
     - `values`: a table of term, bid, clicks and impressions.
     - `taxonomy`: the taxonomy it was made with, if that was not WordNet.
     - `membership`: a table of user and group.
+    - `public`: a log by other people; ranking and completions are judged on what they asked and clicked.
+    - `seed`: decides which clicks, queries and words are drawn.
 
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log
@@ -49,30 +60,141 @@ def measure(
     judged = release if isinstance(release, Release) else read_release(release)
     before = read_original(original, judged.promise) if isinstance(original, str | Path) else original
     pair = Pair(before, release=judged, key=key, taxonomy=taxonomy)
-    return run(pair, values=values, membership=membership)
+    return run(pair, values=values, membership=membership, reference=reference_of(pair, public=public, seed=seed))
 
 
-def run(pair: Pair, *, values: pl.DataFrame | None = None, membership: pl.DataFrame | None = None) -> Measures:
-    """Measure the release of a pair by all that applies to it."""
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Reference:
+    """What measures of purpose need of an original alone, computed once for all its releases.
+
+    - `log`: the original.
+    - `public`: a log by other people, on whose queries and clicks releases are judged. Without one, they are judged on
+      the last fifth of the original by time, or on a fifth of its users where it has no times.
+    - `seed`: decides which clicks, queries and words are drawn.
+    """
+
+    log: QueryLog
+    public: QueryLog | None = None
+    seed: int = 0
+
+    @cached_property
+    def pair(self) -> Pair:
+        """The original beside itself."""
+        return Pair.pseudonymised(self.log)
+
+    @cached_property
+    def view(self) -> View:
+        """What the original shows."""
+        return View.of(self.pair)
+
+    @cached_property
+    def judged(self) -> View:
+        """The queries and clicks that releases are judged on."""
+        return View.of(Pair.pseudonymised(self.public or _last_fifth(self.log, seed=self.seed)))
+
+    @cached_property
+    def ranking(self) -> Ranking | None:
+        """The judged clicks."""
+        return Ranking.of(self.view, judged=self.judged.clicks, seed=self.seed)
+
+    @cached_property
+    def completions(self) -> Completions | None:
+        """The judged queries."""
+        asked = self.judged.queries.to_frame("query").with_columns(count=self.judged.n_asked)
+        return Completions.of(self.view, judged=asked.filter(pl.col("count") > 0))
+
+    @cached_property
+    def respellings(self) -> Respellings | None:
+        """The respellings of the original."""
+        return Respellings.of(self.view)
+
+    @cached_property
+    def related(self) -> RelatedQueries | None:
+        """The related queries of the original."""
+        return RelatedQueries.of(self.view)
+
+    @cached_property
+    def trends(self) -> Trends | None:
+        """The counts of queries in each period of the original."""
+        return Trends.of(self.view)
+
+    @cached_property
+    def interests(self) -> Interests | None:
+        """The last query of each person, and what the original's histories say of it."""
+        return Interests.of(self.pair, seed=self.seed)
+
+    @cached_property
+    def counting(self) -> CountQueries | None:
+        """Count queries on the users of the original."""
+        return counted_by_user(self.pair, seed=self.seed)
+
+    def __repr__(self) -> str:
+        # Privacy: numbers only.
+        return f"Reference(log={self.log!r}, public={self.public!r})"
+
+
+def reference_of(pair: Pair, *, public: QueryLog | None = None, seed: int = 0) -> Reference | None:
+    """Return what measures need of the original of a pair; None where that is no log."""
+    return Reference(log=pair.original, public=public, seed=seed) if isinstance(pair.original, QueryLog) else None
+
+
+def _last_fifth(log: QueryLog, *, seed: int) -> QueryLog:
+    """Return the rows of the last fifth by time, or those of a fifth of the users."""
+    frame = log.frame
+    if "time" in frame.columns and frame["time"].null_count() < frame.height:
+        return log.with_frame(frame.filter(pl.col("time") >= frame["time"].quantile(0.8, interpolation="lower")))
+    users = frame["user"].unique().sort()
+    drawn = users.gather(generator(seed).permutation(len(users))[: -(-len(users) // 5)])
+    return log.with_frame(frame.filter(pl.col("user").is_in(drawn.implode())))
+
+
+def run(
+    pair: Pair,
+    *,
+    values: pl.DataFrame | None = None,
+    membership: pl.DataFrame | None = None,
+    reference: Reference | None = None,
+) -> Measures:
+    """Measure the release of a pair by all that applies to it.
+
+    - `pair`, `values`, `membership`: as in `measure`.
+    - `reference`: the original that the release was made from, where several releases of it are measured.
+    """
     release = pair.release
+    if reference is not None and reference.log is not pair.original:
+        raise BadInput("the reference must hold the log that is beside the release")
+    reference = reference or reference_of(pair)
+    if reference is not None:
+        # The terms of the original are taken out once for both.
+        reference.__dict__.setdefault("pair", pair.baseline)
     found = Measures() if pair.mismatch is None else note(pair.mismatch)
-    if isinstance(release.data, Tallies) or isinstance(release.promise, DifferentialPrivacy):
-        return found + _measure_counts(pair, values=values)
+    if is_counted(pair):
+        if reference is None:
+            raise BadInput("counts of queries are measured by the log that they were made from; give that")
+        return found + _measure_counts(pair, reference, values=values)
     if isinstance(release.data, QueryLog):
-        return found + _measure_log(pair, values=values)
+        if reference is None:
+            raise BadInput("a released log is measured by the log that it was made from; give that")
+        return found + _measure_log(pair, reference, values=values)
     if isinstance(release.data, Transactions):
-        return found + _measure_transactions(pair, values=values)
+        return found + _measure_transactions(pair, values=values, seed=_seed(reference))
     progress.step("measuring what is kept")
-    found += kept.kept_of_groups(pair)
+    found += kept.kept_of_groups(pair) + count_queries(pair, asked=None, seed=_seed(reference))
     if values is not None:
         found += note("advertising is left out: groups do not say how often their terms were asked")
     progress.step("measuring personalised search")
-    return found + group_search(pair, membership=membership)
+    found += group_search(pair, membership=membership)
+    if reference is None or membership is None:
+        return found
+    interests = reference.interests
+    return found + (no_interests() if interests is None else interests.measure_groups(pair, membership=membership))
 
 
-def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
-    if not isinstance(pair.original, QueryLog):
-        raise BadInput("a released log is measured by the log that it was made from; give that")
+def _seed(reference: Reference | None) -> int:
+    return 0 if reference is None else reference.seed
+
+
+def _measure_log(pair: Pair, reference: Reference, *, values: pl.DataFrame | None) -> Measures:
     progress.step("measuring what is kept")
     terms = kept.TermCounts.of(pair)
     progress.step("telling who is who")
@@ -83,14 +205,51 @@ def _measure_log(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
         except BadInput as error:
             why_not = str(error)
     found = kept.kept_of_log(pair, terms=terms, identity=identity)
+    found += _purposes(pair, reference) + words_as_typed(terms)
+    found += count_queries(pair, asked=reference.counting, seed=reference.seed)
     found += kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies(pair) + suggestions(pair)
     progress.step("measuring profiles")
-    found += note(f"profiles are left out: {why_not}") if identity is None else category_profiles(pair)
+    if identity is None:
+        found += note(f"profiles and interests are left out: {why_not}")
+    else:
+        interests = reference.interests
+        found += category_profiles(pair)
+        found += no_interests() if interests is None else interests.measure(pair, category=pair.categories)
     if pair.release.manifest.method == "token_hash":
         found += note("terms are hashed: measured is what can be read, and the counts of hashes are still there")
     return found + _loss(pair.release)
+
+
+_JUDGED_INSIDE = (
+    "ranking and completions are judged on queries and clicks that are in the log itself, the log by its own too; to "
+    "judge them on other people's, add --public LOG"
+)
+_WITHOUT: dict[str, str] = {
+    "ranking": "ranking is left out: the log has no clicks, or those judged on have none",
+    "completions": "completions are left out: the log completes no query that is judged on",
+    "respellings": "spelling is left out: nobody in the log corrects a letter of a query",
+    "related": "related queries are left out: no query of three users has another beside it twice",
+    "trends": "trends are left out: the log has no times, or times of one day only",
+}
+
+
+def _purposes(pair: Pair, reference: Reference) -> Measures:
+    """Measure by what needs queries, clicks and times, and not who is who."""
+    if pair.log.terms_are_items:
+        return note(
+            "coverage, ranking, completions, spelling, related queries and trends are left out: items are no queries"
+        )
+    view = View.of(pair)
+    progress.step("measuring coverage")
+    found = coverage(reference.view, after=view)
+    for name, why_not in _WITHOUT.items():
+        progress.step(f"measuring {name}")
+        exam = getattr(reference, name)
+        found += note(why_not) if exam is None else exam.measure(view)
+    is_inside = reference.public is None and (reference.ranking or reference.completions)
+    return found + (note(_JUDGED_INSIDE) if is_inside else Measures())
 
 
 def _loss(release: Release) -> Measures:
@@ -102,10 +261,11 @@ def _loss(release: Release) -> Measures:
     return Measures(scores=(Score(name="loss", value=loss, better="less", about=about, group=GENERALISATION),))
 
 
-def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
+def _measure_transactions(pair: Pair, *, values: pl.DataFrame | None, seed: int) -> Measures:
     progress.step("measuring what is kept")
     terms = kept.count_items(pair.bags, released=pair.release.transactions)
-    found = kept.kept_of_transactions(pair, terms=terms)
+    found = kept.kept_of_transactions(pair, terms=terms) + words_as_typed(terms)
+    found += count_queries(pair, asked=None, seed=seed)
     found += kept.advertising(terms, values=values)
     if pair.known_taxonomy is None:
         return found + note("GGD, NCP and level are left out: they need the taxonomy it was made with: add --taxonomy")
@@ -117,17 +277,17 @@ _ABOUT_COUNTS = {
     "rows_kept": "of the rows are counted in the release",
     "log_size_kept": "of all that was asked, counted in terms, is counted in the release",
 }
-_NO_USERS = "users kept, suggestions and profiles are left out: the release has no rows that are one person's"
+_NO_USERS = (
+    "users kept, suggestions, profiles and interests are left out: the release has no rows that are one person's"
+)
 _MADE_UP = (
-    "all rows are made up: kept is what they have in common with the log, each query counted; users kept, suggestions "
-    "and profiles are left out, since queries were dealt to made-up users by chance"
+    "all rows are made up: kept is what they have in common with the log, each query counted; users kept, suggestions, "
+    "profiles and interests are left out, since queries were dealt to made-up users by chance"
 )
 
 
-def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
-    """Measure noisy counts, or rows made up from them: of each query at most as much is kept as was there."""
-    if not isinstance(pair.original, QueryLog):
-        raise BadInput("counts of queries are measured by the log that they were made from; give that")
+def _measure_counts(pair: Pair, reference: Reference, *, values: pl.DataFrame | None) -> Measures:
+    """Measure counts, or rows made up from them: of each query at most as much is kept as was there."""
     progress.step("measuring what is kept")
     asked, before, after = _query_counts(pair)
     # Counts of people may be below those of rows and noise may lift them above: what is above counts as noise.
@@ -142,6 +302,8 @@ def _measure_counts(pair: Pair, *, values: pl.DataFrame | None) -> Measures:
     }
     scores = tuple(kept.kept_score(name, value, about=_ABOUT_COUNTS.get(name)) for name, value in shares.items())
     found = Measures(scores=scores, notes=(_NO_USERS if isinstance(pair.release.data, Tallies) else _MADE_UP,))
+    found += _purposes(pair, reference) + words_as_typed(terms)
+    found += count_queries(pair, asked=reference.counting, seed=reference.seed)
     found += kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies_of_counts(before, after)
@@ -155,24 +317,11 @@ def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
     if pair.log.terms_are_items:
         asked = tokenize(split_items(pair.log.frame.select("query"))["query"], by_blanks=True)
     asked, released = share_numbers(asked, pair.release_tokens)
-    row, counts = _counted(pair)
+    row, counts = counted(pair)
     has_terms = asked.query_terms.lengths > 0
     weights = np.maximum(0, counts)
     after = np.bincount(released.row_query[row], weights=weights, minlength=len(asked.queries)).astype(np.int64)
     return asked, kept.asked_of(asked) * has_terms, after * has_terms
-
-
-def _counted(pair: Pair) -> tuple[Int64s, Int64s]:
-    """Return a released row of each query with its count; those of made-up rows are how many there are."""
-    data = pair.release.data
-    if isinstance(data, Tallies):
-        return np.arange(data.frame.height), data.frame["count"].to_numpy()
-    log, n_rows = pair.release.log, pair.log.n_rows
-    # Rows can be made up without end, so where there are more than in the log, counts are scaled down.
-    scale = min(1.0, n_rows / max(1, log.n_rows))
-    by_query = log.frame.select("query").with_row_index("row").group_by("query")
-    counted = by_query.agg(pl.col("row").first().cast(pl.Int64), count=(pl.len() * scale).round().cast(pl.Int64))
-    return counted["row"].to_numpy(), counted["count"].to_numpy()
 
 
 def _clicked(release: Release) -> pl.DataFrame | None:

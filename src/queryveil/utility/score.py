@@ -14,7 +14,8 @@ class Score:
     - `name`, `value`: its name and its value.
     - `better`: whether `more` or `less` of it is better.
     - `about`: what the value counts, in words.
-    - `group`: the family it belongs to: kept, search, advertising, profiles or generalisation.
+    - `group`: the family it belongs to: kept, coverage, search, counting, advertising, profiles or
+      generalisation.
     - `is_share`: whether it lies between 0 and 1 and is written as per cent.
 
     >>> Score(name="average_length", value=2.4, better="more", about="items that a transaction has left").in_words()
@@ -59,6 +60,19 @@ def share(part: float, whole: float) -> float:
     (0.25, 1.0)
     """
     return float(part / whole) if whole else 1.0
+
+
+def part_of_gain(found: float, *, whole: float, none: float) -> float:
+    """Return how much of a gain is there, from 0 (no better than nothing) to 1 (as good as with the whole log).
+
+    A release may be above the log by luck, or below nothing; what is beyond the ends counts as the end.
+
+    >>> part_of_gain(0.5, whole=0.6, none=0.2), part_of_gain(0.1, whole=0.6, none=0.2)
+    (0.75, 0.0)
+    """
+    if found == whole:
+        return 1.0
+    return min(1.0, max(0.0, (found - none) / (whole - none))) if whole > none else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

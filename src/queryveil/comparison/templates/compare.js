@@ -15,16 +15,16 @@
   };
   const least = (rows, ...key) => [...rows].sort(order(row => key.map(of => of(row))))[0];
   const risk = row => row.risk, loss = row => row.loss;
-  const who = found => attackers[found.by];
-  const says = f => `${who(f).title} (${who(f).label}) finds ${percent(f.share)} of its ${who(f).what} ` +
-    `(95 % interval ${percent(f.low)} to ${percent(f.high)}; by chance ${percent(f.chance)})`;
+  const says = f => `${f.title} (${f.label}) finds ${percent(f.share)} of its ${f.what} (95 % interval ` +
+    `${percent(f.low)} to ${percent(f.high)}; by chance ${percent(f.chance)})`;
+  for (const run of data.runs) run.found = run.found.map(f => ({ ...attackers[f.by], ...f }));
 
   const update = () => {
     const limit = data.limits[form.limit.value], purpose = data.purposes[form.purpose.value], boxes = form.reader;
     const readers = data.readers.filter((_, i) => boxes[i].checked), names = readers.flatMap(reader => reader.attackers);
     const rows = data.runs.map((run, i) => {
-      const there = run.found.filter(f => names.includes(who(f).name)).sort(order(f => [-f.risk]));
-      const on = there.filter(f => !exceptions[who(f).name]), over = on.filter(f => f.risk > limit);
+      const there = run.found.filter(f => names.includes(f.name)).sort(order(f => [-f.risk]));
+      const on = there.filter(f => !exceptions[f.name]), over = on.filter(f => f.risk > limit);
       const holds = run.standing === "holds", met = holds && on[0] && !over[0], kept = run.kept[form.purpose.value];
       const outcome = !holds ? run.standing : met ? "qualifies" : over[0] ? "rejected" : "not attacked";
       const risk = on[0] ? on[0].risk : 1, y = data.shown ? run.shown : on[0] ? risk : null;
@@ -32,28 +32,26 @@
     });
     const best = least(rows.filter(row => row.met && row.kept), loss, risk);
     if (best) best.outcome = "best";
-    const near = least(rows.filter(row => row.standing === "holds" && row.on[0]), risk, loss), at = best || near;
+    const near = least(rows.filter(row => row.standing === "holds" && row.on[0] && row.kept), risk, loss), at = best || near;
 
     put(form.shown, percent(limit));
     form.limit.setAttribute("aria-valuetext", percent(limit));
     const titles = readers.map(({ title }) => title[0].toLowerCase() + title.slice(1)).join(", ");
-    const rule = `no attacker${readers[data.readers.length - 1] ? "" : ` (${titles})`} is above ${percent(limit)}`;
+    const those = readers.length < data.readers.length ? ` (${titles})` : "";
+    const rule = `no attacker${those} is above ${percent(limit)}`;
     put(one("#said"), best
       ? `Best is ${best.name}: of the runs whose promise holds and in which ${rule}, it keeps most (${purpose.title} ` +
         `${best.kept.text}). ${says(best.on[0])}: of all, the nearest to the limit, with a risk of ${percent(best.risk)}.`
-      : !near ? "No run keeps its promise and was attacked."
-        : near.met ? `No run in which ${rule} has a measure of ${purpose.title}.`
-          : `There is no run whose promise holds and in which ${rule}. Nearest is ${near.name}, with a risk of ` +
-            `${percent(near.risk)}: ${says(near.on[0])}.`);
-    const badge = one("#badge");
-    if (badge) {
-      badge.className = best ? "badge good" : "badge open";
-      put(badge, best ? "best: " + best.name : "nothing under the limit");
-    }
-    one("#command").hidden = !best;
-    put(one("#command code"), best ? best.command : "");
+      : !near ? `No run keeps its promise, was attacked and has a measure of ${purpose.title}.`
+        : `There is no run whose promise holds and in which ${rule}. Nearest is ${near.name}, with a risk of ` +
+          `${percent(near.risk)}: ${says(near.on[0])}.`);
+    const badge = one("#badge"), command = one("#command");
+    badge.className = `badge ${data.broken ? "bad" : best ? "good" : "open"}`;
+    put(badge, data.broken || (best ? "best: " + best.name : "nothing under the limit"));
+    command.hidden = !best;
+    if (best) command.innerHTML = all("#promises code")[best.i].outerHTML;
     Object.keys(exceptions).forEach((name, i) => {
-      const f = at && at.there.find(f => who(f).name === name);
+      const f = at && at.there.find(f => f.name === name);
       const where = !names.includes(name) ? " It stands for none of these readers."
         : f ? ` In ${at.name}, ${says(f)}.` : at ? ` It does not apply to ${at.name}.` : "";
       put(all("#exceptions p")[i], exceptions[name] + where);
@@ -62,13 +60,13 @@
     all(".measure").forEach(node => put(node, purpose.title));
     const place = row => [data.outcomes.indexOf(row.outcome), ...(row.met ? [row.loss, row.risk] : [row.risk, row.loss])];
     for (const row of [...rows].sort(order(place))) {
-      const line = one(`[data-run="${row.i}"]`), [, outcome, kept, highest] = line.cells, [first, ...more] = row.over;
+      const line = one(`[data-run="${row.i}"]`), [, outcome, kept, highest] = line.cells, more = row.over.slice(1);
       line.className = row === best ? "best" : row.met ? "" : "out";
       put(outcome, row.outcome);
       put(kept, row.kept ? row.kept.text : "");
-      put(one("b", highest), row.on[0] ? percent(row.risk) : "");
-      put(one("span", highest), !row.on[0] ? "" : who(row.on[0]).title + (more[0] ? `, and ${more.length} more` : "") +
-        (row.on[0].least > limit ? ` (too few targets: ${row.on[0].n})` : ""));
+      const [binds] = row.on, few = binds && binds.least > limit ? ` (too few targets: ${binds.n})` : "";
+      put(one("b", highest), binds ? percent(row.risk) : "");
+      put(one("span", highest), binds ? binds.title + (more[0] ? `, and ${more.length} more` : "") + few : "");
       line.parentNode.append(line);
     }
     all("#matrix tbody tr").forEach((line, by) => {
@@ -103,9 +101,8 @@
     let names = "";
     all("[data-dot]").forEach((node, i) => {
       const row = rows[i], look = row === best ? "picked" : "";
-      all("[r='8']", node).forEach(ring => ring.remove());
-      one(".key").children[i].className = look;
-      node.setAttribute("display", row.at ? "inline" : "none");
+      one("[r='8']", node)?.remove();
+      node.setAttribute("display", row.at ? "" : "none");
       if (!row.at) return;
       const [a, b] = row.at, [x, y] = node.dataset.at.split(" "), half = i < 9 ? 5 : 10;
       node.setAttribute("transform", `translate(${a - x} ${b - y})`);

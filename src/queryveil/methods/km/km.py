@@ -17,19 +17,9 @@ from queryveil.guarantees import KmAnonymity, parse_window
 from queryveil.methods.bots import caveats, counts_of, without_bots
 from queryveil.methods.km._deletion import Objective, check_values, choose, delete, label, share_times, term_values
 from queryveil.methods.settings import KmSettings, Target
-from queryveil.release import (
-    ColumnPolicy,
-    Counts,
-    Ids,
-    Manifest,
-    Release,
-    TimeDetail,
-    ids_per_window,
-    release_of,
-    rows_for,
-    window_starts,
-)
+from queryveil.release import ColumnPolicy, Counts, Ids, Manifest, Release, TimeDetail, ids_per_window, window_starts
 from queryveil.release.columns import window_numbers
+from queryveil.release.events import release_of, rows_for
 from queryveil.release.texts import count_numbered
 from queryveil.rng import check_seed, generator
 from queryveil.settings import check_settings, parameters_of

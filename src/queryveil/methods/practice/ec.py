@@ -24,7 +24,7 @@ from queryveil.methods.practice.texts import (
     those_there,
 )
 from queryveil.methods.settings import Ec2026Settings
-from queryveil.release import ColumnPolicy, Release
+from queryveil.release import ColumnPolicy, Release, rows_for
 from queryveil.rng import check_seed
 from queryveil.settings import check_settings
 from queryveil.text.identifiers import Found, IdentifierKind
@@ -82,8 +82,9 @@ class Ec2026(Ec2026Settings):
     def anonymize(self, log: QueryLog) -> Release:
         """Return a release of the rows whose words are listed, cut into mini-sessions."""
         check_queries(log, method="ec-2026")
+        whole, log = log, rows_for(log, self.columns)
         columns = replace(self.columns, keep=those_there(self.columns, log, usual=_USUAL))
-        columns.check(log.columns)
+        columns.check(log.columns, has_events=log.events is not None)
         progress.step("reading queries")
         asked = Asked.of(log)
         is_long = (asked.texts.str.count_matches(" ", literal=True) + 1 > self.most_words).to_numpy()
@@ -99,7 +100,7 @@ class Ec2026(Ec2026Settings):
         frame = log.frame.with_columns(cells)
         number = mini_sessions(frame, asked.owner, stays, most_rows=self.session_rows, minutes=self.session_minutes)
         chosen = replace(self, columns=columns)
-        return released(chosen, log, asked, frame, stays=stays, removed=removed, alone=number)
+        return released(chosen, log, asked, frame, whole=whole, stays=stays, removed=removed, alone=number)
 
     def _is_rare(self, log: QueryLog, asked: Asked) -> Bools:
         """Return which texts have a part that is not listed."""

@@ -20,7 +20,7 @@ from queryveil.data import (
 )
 from queryveil.formats import tallies_layout
 from queryveil.guarantees import AskedTexts
-from queryveil.methods.bots import caveats, check_queries
+from queryveil.methods.bots import caveats, check_queries, no_events
 from queryveil.methods.practice.texts import Asked, periods, reasons_of
 from queryveil.methods.settings import Google2024Settings
 from queryveil.release import ColumnReport, Counts, Ids, Manifest, Release, TimeDetail
@@ -110,7 +110,7 @@ class Google2024(Google2024Settings):
             found = found.join(views, on=keys, how="left").with_columns(pl.col("views").fill_null(0))
         more = {name: kind for name, kind in MORE_CLICKS_SCHEMA.items() if name in found.columns}
         schema = {**CLICKS_SCHEMA, **more}
-        return _in_order(found.select(schema).cast(pl.Schema(schema)))
+        return _in_order(found.select(list(schema)).cast(pl.Schema(schema)))
 
     def _manifest(self, log: QueryLog, asked: Asked, data: Tallies, removed: dict[str, int]) -> Manifest:
         return Manifest(
@@ -122,6 +122,7 @@ class Google2024(Google2024Settings):
             ),
             texts=count_texts(data.frame["query"], asked=asked.texts.gather(asked.text), users=log.frame["user"]),
             removed={"bad_rows_skipped": log.reading.n_bad_rows_skipped} | removed,
+            events=no_events(log),
             columns=ColumnReport(
                 ids=Ids.FRESH,
                 time=TimeDetail.DROP,

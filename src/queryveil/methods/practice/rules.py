@@ -26,16 +26,16 @@ from queryveil.methods.practice.texts import (
     released,
 )
 from queryveil.methods.settings import BraveWdpSettings, Ddg2026Settings, MozillaSettings
-from queryveil.release import ColumnPolicy, Release
+from queryveil.release import ColumnPolicy, Release, rows_for
 from queryveil.rng import check_seed
 from queryveil.settings import check_settings
 from queryveil.text.identifiers import Found, IdentifierKind
 from queryveil.text.identifiers._kernels import FIRST, SURNAME, WORD
 from queryveil.text.identifiers.table import identifier_table
 
-_PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX)
-_CHECKED = ("ssn", "card", "iban", "vin", "imei")
-"""The rules that find a number of a person, a card, an account, a car or a telephone by its shape and check digit."""
+_NUMBERS = (IdentifierKind.SSN, IdentifierKind.ACCOUNT, IdentifierKind.VEHICLE, IdentifierKind.DEVICE)
+"""The kinds of numbers that have a check digit, as those of cards, accounts, cars and telephones."""
+_PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX, *_NUMBERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,9 +45,9 @@ class Ddg2026(Ddg2026Settings):
     Promise: none. What the rules for identifiers do not recognise leaves.
     Not promised: anything. The queries of a person stay together, and a few of them can be nobody else's.
 
-    Dropped are texts with an e-mail address, a telephone number, a postal address, a number with a check digit (of a
-    card, an account, a car, a telephone) or a social security number, and with a full name that is not public. Texts
-    are released in lower case with single blanks.
+    Dropped are texts with an e-mail address, a telephone number, a postal address, the number of a card, an account, a
+    car, a device or of social security, and with a full name that is not public. Texts are released in lower case with
+    single blanks.
 
     - public_users: users who must have asked texts with a full name for it to be public; not published
     - columns: which other columns leave; by default the day
@@ -72,19 +72,18 @@ class Ddg2026(Ddg2026Settings):
     def promise(self) -> NoPromise:
         """What a release will promise."""
         kept = "all queries of a person stay together under one pseudonym"
-        return NoPromise(reason=f"{kept}, and personal data that no rule recognises stay in them")
+        return NoPromise(reason=f"{kept}, and names and numbers that no rule recognises stay in them")
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text holds no personal data that the rules recognise."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="ddg-2026")
         asked = Asked.of(log)
         progress.step("looking for personal data")
         found = found_in(asked.texts)
         personal = [
-            place
-            for place, each in found.items()
-            if any(one.kind in _PERSONAL or one.rule in _CHECKED or is_address(one) for one in each)
+            place for place, each in found.items() if any(one.kind in _PERSONAL or is_address(one) for one in each)
         ]
         names = {
             place: [asked.texts[place][one.start : one.end] for one in each if one.kind is IdentifierKind.NAME]
@@ -97,7 +96,7 @@ class Ddg2026(Ddg2026Settings):
         stays, removed = reasons_of(asked, reasons)
         reason = self.promise.reason
         warning = f"promises nothing: {reason}; it is there to compare with, not to be handed out"
-        return released(self, log, asked, log.frame, stays=stays, removed=removed, warnings=[warning])
+        return released(self, log, asked, log.frame, whole=whole, stays=stays, removed=removed, warnings=[warning])
 
     def _unknown(self, log: QueryLog, asked: Asked, names: Mapping[int, list[str]]) -> Bools:
         """Return which texts hold a name that too few users asked."""
@@ -121,10 +120,11 @@ class BraveWdp(BraveWdpSettings):
 
     - most_characters: characters of a text, at most
     - most_logogram_characters: characters of one with Chinese, Japanese, Korean or Thai letters, at most
-    - many_words, most_long_words: a text of more words than `many_words` goes if it has more than `most_long_words`
-      words of four characters or more, or any of these letters
+    - many_words: a text of more words goes if it has any of these letters, or too many long words
+    - most_long_words: words of four characters or more in such a text, at most
     - most_digits: digits of a run, at most
-    - longest_word, longest_odd_word: characters of a word, and of one that is not made of plain letters, at most
+    - longest_word: characters of a word, at most
+    - longest_odd_word: characters of a word that is not made of plain letters, at most
     - url_users: users who must have clicked a page for its address to leave, where URLs are kept at all
     - columns: which other columns leave; by default the day
     - seed: repeat a run; not for releases
@@ -161,7 +161,8 @@ class BraveWdp(BraveWdpSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules, each with an id of its own."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="brave-wdp")
         progress.step("reading texts")
         asked = Asked.of(log)
@@ -174,7 +175,7 @@ class BraveWdp(BraveWdpSettings):
             )
             removed["page_addresses_of_few_users"] = int((few.to_numpy() & stays).sum())
             frame = frame.with_columns(url=pl.when(~few).then("url"))
-        return released(self, log, asked, frame, stays=stays, removed=removed, alone=one_by_one(asked))
+        return released(self, log, asked, frame, whole=whole, stays=stays, removed=removed, alone=one_by_one(asked))
 
     def reasons(self, texts: pl.Series) -> dict[str, Bools]:
         """Return which texts break which rule.
@@ -279,7 +280,8 @@ class Mozilla(MozillaSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules."""
-        self.columns.check(log.columns)
+        whole, log = log, rows_for(log, self.columns)
+        self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="mozilla")
         progress.step("reading texts")
         asked = Asked.of(log)
@@ -300,7 +302,7 @@ class Mozilla(MozillaSettings):
             },
         )
         alone = None if self.users else one_by_one(asked)
-        return released(self, log, asked, log.frame, stays=stays, removed=removed, alone=alone)
+        return released(self, log, asked, log.frame, whole=whole, stays=stays, removed=removed, alone=alone)
 
 
 def _has_name(found: list[Found]) -> bool:

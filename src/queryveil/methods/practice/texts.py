@@ -14,7 +14,7 @@ from queryveil.data import Bools, Int32s, Int64s, QueryLog
 from queryveil.errors import BadParameter
 from queryveil.guarantees import parse_window
 from queryveil.methods.bots import caveats, counts_of
-from queryveil.release import ColumnPolicy, Ids, Manifest, Release, ids_per_window
+from queryveil.release import ColumnPolicy, Ids, Manifest, Release, ids_per_window, release_of
 from queryveil.release.texts import count_texts
 from queryveil.rng import generator
 from queryveil.settings import parameters_of
@@ -120,6 +120,7 @@ def released(
     asked: Asked,
     frame: pl.DataFrame,
     *,
+    whole: QueryLog,
     stays: Bools,
     removed: Mapping[str, int],
     alone: Int64s | None = None,
@@ -128,6 +129,7 @@ def released(
     """Return the release of the rows that stay, with their texts in normal form.
 
     - `method`: the method, with its name, promise, columns and seed, and the columns that its promise covers.
+    - `whole`: the log with its events.
     - `frame`: the columns of the log, rows as there, of which those are taken that stay.
     - `alone`: the number of the id that each row has among those of its user; None if a user has one id.
     - `warnings`: those of the method.
@@ -159,7 +161,7 @@ def released(
             *caveats(log.reading, seed=method.seed, columns=log.columns),
         ),
     )
-    return Release(data=log.with_frame(out), manifest=made)
+    return release_of(out, made, rows=log, log=whole, columns=columns, rng=generator(method.seed))
 
 
 def reasons_of(asked: Asked, reasons: Mapping[str, Bools]) -> tuple[Bools, dict[str, int]]:

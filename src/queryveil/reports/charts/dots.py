@@ -74,7 +74,7 @@ def dot_chart(
         parts=parts,
         table=table(["", x_label, y_label, "what it is"], rows=rows) if rows and not movable else None,
         above=_legend(dots if movable else placed),
-        below=_key(dots) if parts else None,
+        below=_key(dots, movable=movable) if parts else None,
     )
 
 
@@ -172,7 +172,7 @@ def _legend(dots: Sequence[Dot]) -> Html | None:
     return svg.legend(items) if len(items) > 1 else None
 
 
-def _key(dots: Sequence[Dot]) -> Html:
-    looks = [' class="picked"' if dot.picked else "" for dot in dots]
+def _key(dots: Sequence[Dot], *, movable: bool) -> Html:
+    looks = [' class="picked"' if dot.picked and not movable else "" for dot in dots]
     items = [f"<li{look}>{escape(dot.label)}</li>" for dot, look in zip(dots, looks, strict=True)]
     return Html(f'<ol class="key">{"".join(items)}</ol>')
