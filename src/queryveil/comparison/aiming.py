@@ -11,7 +11,7 @@ from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS, attackers_of
 from queryveil.pairing import Pair
 
-NEED_PUBLIC = ("membership", "known_profile", "token_inversion")
+NEED_PUBLIC = ("membership", "known_profile", "sensitive", "token_inversion")
 """Attackers that a public log is for."""
 _COSTLY = ("added_rows", "stitch", "sybil", "sybil_early", "neighbour")
 """Attackers that take longer than all the others together, the longest last."""
