@@ -13,7 +13,8 @@ import pytest
 from tests.support.made_up_reports import found, made_up_log, made_up_report, release_by
 
 from queryveil.attacks import Attacks, Attempt, Exposure, Skipped, Surest, attackers
-from queryveil.attacks.limits import Limit, base_name
+from queryveil.attacks.limits import Limit
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS
 from queryveil.data import QueryLog
 from queryveil.methods import Pseudonymise
