@@ -20,7 +20,7 @@ from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Plan, Run, compare, plan_of
 from queryveil.comparison.judged import ComparisonInput, Judged
-from queryveil.comparison.running import Workers
+from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
 from queryveil.synthesis import synthesize, term_values

@@ -9,9 +9,8 @@ from tests.support.examples import examples
 
 from queryveil.attacks import Attacks, Exposure
 from queryveil.attacks.attacker import wilson
-from queryveil.attacks.limits import Limit, n_targets_needed, risk
+from queryveil.attacks.limits import Limit, is_beyond, n_targets_needed, risk
 from queryveil.attacks.suite import Attempt
-from queryveil.comparison.aiming import is_beyond
 from queryveil.comparison.judged import Judged, Standing
 from queryveil.comparison.plan import Run
 from queryveil.planning.deciding import Decision, Finding, spoken_against, targets_in_words, to_go_on_with
@@ -180,7 +179,7 @@ def test_a_log_too_small_for_the_limit_is_told_with_what_it_has_and_needs() -> N
 @given(limit=st.floats(0.005, 0.5), by_chance=st.sampled_from([0.0, 0.1, 0.3, 0.5]))
 @examples(60)
 def test_so_many_targets_as_are_needed_are_enough_and_one_less_is_not(limit: float, by_chance: float) -> None:
-    n = n_targets_needed(limit, by_chance=by_chance)
+    n = n_targets_needed(limit, chance_share=by_chance)
     assert wilson(by_chance * n, n=n)[1] - by_chance <= limit + 1e-9
     assert n == 1 or wilson(by_chance * (n - 1), n=n - 1)[1] - by_chance > limit - 1e-9
 

@@ -21,7 +21,7 @@ from queryveil.attacks import Person
 from queryveil.attacks.limits import risk
 from queryveil.comparison.judged import ComparisonInput, judge
 from queryveil.comparison.plan import Run, plan_of
-from queryveil.comparison.running import Workers
+from queryveil.comparison.workers import Workers
 from queryveil.errors import BadFile, BadInput, BadParameter, ReleaseExists
 from queryveil.planning import Planned, Wanted, read_wanted
 from queryveil.planning.candidates import by_turns, ladders

@@ -15,8 +15,8 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Attacks, AuxiliaryData, Exposure, Person, suite
+from queryveil.attacks.limits import Aim, attack_in_turn
 from queryveil.checks import verify
-from queryveil.comparison.aiming import Aim, attack_in_turn
 from queryveil.comparison.methods import Method, build_method, key_of
 from queryveil.comparison.plan import ORIGINAL, Run
 from queryveil.data import QueryLog
@@ -210,9 +210,11 @@ def _judge(
 
 def _measure(pair: Pair, made: Made, inputs: ComparisonInput) -> dict[str, Any]:
     progress.step("measuring")
-    measures = measuring.run(pair, values=inputs.values, membership=made.membership, reference=inputs.reference)
-    aim = inputs.aim
-    wanted = [one for one in measures.scores if aim is None or aim.is_final or one.name == aim.measure]
+    only = None if inputs.aim is None or inputs.aim.is_final else inputs.aim.measure
+    measures = measuring.run(
+        pair, values=inputs.values, membership=made.membership, reference=inputs.reference, only=only
+    )
+    wanted = [one for one in measures.scores if only in (None, one.name)]
     # What is no number has no place in a picture, nor in JSON.
     return {"scores": tuple(one for one in wanted if isfinite(one.value)), "notes": measures.notes}
 

@@ -54,6 +54,10 @@ _LADDERS = (
     Ladder(method="dp", along="epsilon", steps=(8.0, 4.0, 2.0, 1.0, 0.5), fixed={"max_queries": 1}),
     Ladder(method="dp", along="epsilon", steps=(8.0, 4.0, 2.0, 1.0, 0.5)),
     Ladder(method="dp", along="epsilon", steps=(8.0, 4.0, 2.0, 1.0, 0.5), fixed={"max_queries": 20}),
+    Ladder(method="google_2024", along="n_users", steps=(5, 10, 30, 100), fixed={"rows_within": "none"}),
+    Ladder(method="google_2024", along="n_users", steps=(5, 30)),
+    Ladder(method="ec_2026", along="n_users", steps=(5, 10, 20, 50, 100), fixed={"cell_users": 100}),
+    Ladder(method="ec_2026", along="n_users", steps=(50,)),
     Ladder(method="query_threshold", along="k", steps=(5, 10, 30, 50)),
 )
 _HIDE_NOBODY = ("pseudonymise", "token_hash")
@@ -70,6 +74,9 @@ _COLUMNS: Mapping[str, tuple[Mapping[str, PlanValue], ...]] = {
 
 Times that are `shared` are covered by the promise, days are not, but attackers say what they expose.
 """
+_OF_QUERIES = ("ranking", "suggestions", "spelling", "related", "trends")
+_NO_QUERIES = ("plink", "clump", "partition")
+"""Methods whose releases hold no queries, which those purposes need."""
 _SHARING_DAYS = ("km", "kdelta", "swap")
 """Methods whose promise covers shared times."""
 
@@ -98,14 +105,15 @@ def _all(
     purpose: str, table: Sequence[Ladder], *, columns: Sequence[str]
 ) -> Iterator[tuple[Ladder, Mapping[str, PlanValue]]]:
     for ladder in table:
-        if ladder.method == "dp" and not has_extra():
+        has_none = purpose in _OF_QUERIES and ladder.method in _NO_QUERIES
+        if has_none or (ladder.method == "dp" and not has_extra()):
             continue
         for wanted in _COLUMNS.get(purpose, ({},)):
             kept = _there(wanted, columns)
             # Whole histories have no times that anybody shares.
             is_sharing = ladder.method in _SHARING_DAYS and ladder.fixed.get("m") != "none"
             if kept.get("time") == "shared" and not is_sharing:
-                kept = {**kept, "time": "drop"}
+                kept.pop("time")
             yield ladder, kept
 
 

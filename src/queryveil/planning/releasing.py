@@ -13,11 +13,10 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.attacks.limits import n_targets_needed
-from queryveil.comparison.aiming import NEED_PUBLIC, Aim
+from queryveil.attacks.limits import NEED_PUBLIC, Aim, n_targets_needed
 from queryveil.comparison.judged import ComparisonInput, Made, judge
 from queryveil.comparison.methods import build_method, key_of
-from queryveil.comparison.running import Workers
+from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError, ReleaseExists
 from queryveil.formats import read_log
@@ -29,6 +28,7 @@ from queryveil.planning.planned import PLAN_FILE, Planned, Wanted, read_wanted
 from queryveil.planning.searching import Search
 from queryveil.release import check_target, read_release
 from queryveil.reports import render, report, write_whole
+from queryveil.reports.value import Circumstances
 from queryveil.rng import check_seed, generator
 from queryveil.settings import parse_share
 from queryveil.utility import measuring
@@ -48,6 +48,7 @@ def plan(
     minutes: float | None = None,
     plan: Path | str | None = None,
     public: QueryLog | None = None,
+    later: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
     jobs: int = 1,
@@ -67,7 +68,8 @@ def plan(
     - exceptions: attackers that are left out, each with the reason
     - minutes: how long the search may take, 10 if not said
     - plan: the file of an earlier search, to do it again; what else is given overrides it
-    - public, people, values: a public log, people to look for by name, and what terms are worth
+    - public, later, people, values: a public log, one of the same people from another time, people to look for by name,
+      and what terms are worth
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - seed: repeats the release, too; not for releases
     - force: replace the release in `folder`, and search anew
@@ -90,7 +92,9 @@ def plan(
     wanted = _with_seed(wanted, home, seed=seed)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     drawn = wanted.targets_seed if wanted.targets_seed is not None else _derived(seed, 1)
-    inputs = ComparisonInput(log=whole, public=public, people=people, values=values, seed=drawn, targets_seed=drawn)
+    inputs = ComparisonInput(
+        log=whole, public=public, later=later, people=people, values=values, seed=drawn, targets_seed=drawn
+    )
     _check_measured(inputs, wanted)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
@@ -163,7 +167,8 @@ def _check_measured(inputs: ComparisonInput, wanted: Wanted) -> None:
         raise BadInput("there is nobody to plan a release of; give a log with users")
     progress.step("measuring the log itself")
     measure = wanted.for_purpose.measure
-    found = measuring.run(Pair.pseudonymised(inputs.log), values=inputs.values)
+    itself = Pair.pseudonymised(inputs.log)
+    found = measuring.run(itself, values=inputs.values, reference=inputs.reference, only=measure)
     if found.named(measure) is None:
         why = "; ".join(found.notes) or "no measure of this name applies to such a log"
         raise BadInput(f"{wanted.purpose} ({measure}) cannot be measured on this log: {why}")
@@ -211,12 +216,12 @@ class Confirming:
                 continue
             found = Finding.of(judge(run, fresh, made=made), limit=limit, measure=measure)
             if found.qualifies:
-                self._write(made, targets_seed=targets_seed)
+                self._write(made)
                 return replace(planned, confirmed=found, notes=(*planned.notes, *self._notes(found)))
             planned = replace(planned, refused=(*planned.refused, found))
         return planned
 
-    def _write(self, made: Made, *, targets_seed: int) -> None:
+    def _write(self, made: Made) -> None:
         """Write the release that was attacked, its ids replaced by fresh ones, with its key beside it if it has one."""
         release, key = made.release.with_fresh_ids(generator(_derived(self.seed, 2))), key_of(made.method)
         beside: dict[Path, Path] = {}
@@ -227,20 +232,23 @@ class Confirming:
             beside = {partial: self.folder.with_name(f"{self.folder.name}.key")}
         release.save(self.folder, force=self.force, beside=beside)
         progress.step("writing the report")
+        written = read_release(self.folder).manifest
         # Under ids that are known, since a report on fresh ones would have to guess who is who.
         told = report(
-            made.release,
+            replace(made.release, manifest=msgspec.structs.replace(made.release.manifest, data=written.data)),
             original=self.inputs.log,
             key=key,
             public=self.inputs.public,
+            later=self.inputs.later,
             people=self.inputs.people,
             remake=made.method.anonymize,
             values=self.inputs.values,
             membership=made.membership,
             n_targets=max(self.inputs.n_targets, n_targets_needed(self.wanted.limit)),
-            seed=targets_seed,
+            limit=self.wanted.as_limit,
+            circumstances=Circumstances(purpose=self.wanted.for_purpose.title),
         )
-        told = replace(told, folder=self.folder.name, manifest=read_release(self.folder).manifest)
+        told = replace(told, folder=self.folder.name, manifest=written)
         # Privacy: figures beside the original are exact, and those of noisy counts are for the releaser alone.
         place = self.folder.parent if release.promise.is_noisy else self.folder
         write_whole(render(told), place / "report.html")

@@ -11,10 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from queryveil import progress
-from queryveil.comparison.aiming import Aim
+from queryveil.attacks.limits import Aim
 from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.plan import Run
-from queryveil.comparison.running import Folder, Workers
+from queryveil.comparison.running import Folder
+from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.planning.deciding import Decision, Finding, spoken_against, to_go_on_with
 from queryveil.planning.planned import Rung, Wanted

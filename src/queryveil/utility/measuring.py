@@ -166,11 +166,13 @@ def run(
     values: pl.DataFrame | None = None,
     membership: pl.DataFrame | None = None,
     reference: Reference | None = None,
+    only: str | None = None,
 ) -> Measures:
     """Measure the release of a pair by all that applies to it.
 
     - `pair`, `values`, `membership`: as in `measure`.
     - `reference`: the original that the release was made from, where several releases of it are measured.
+    - `only`: the score that is wanted; measures that cannot give it may be left out.
     """
     release = pair.release
     if reference is not None and reference.log is not pair.given:
@@ -182,6 +184,8 @@ def run(
         # The terms of the original are taken out once for both.
         reference.__dict__.setdefault("pair", pair.baseline)
     found = Measures() if pair.mismatch is None else note(pair.mismatch)
+    if only in _EXAMS and reference is not None:
+        return found + _purposes(pair, reference, only=only)
     if is_counted(pair):
         if reference is None:
             raise BadInput("counts of queries are measured by the log that they were made from; give that")
@@ -249,16 +253,28 @@ _WITHOUT: dict[str, str] = {
 }
 
 
-def _purposes(pair: Pair, reference: Reference) -> Measures:
+_EXAMS = {
+    "ranking_kept": "ranking",
+    "completions_kept": "completions",
+    "spelling_kept": "respellings",
+    "related_kept": "related",
+    "trends_kept": "trends",
+}
+"""By score of a purpose, what of a reference gives it."""
+
+
+def _purposes(pair: Pair, reference: Reference, *, only: str | None = None) -> Measures:
     """Measure by what needs queries, clicks and times, and not who is who."""
     if pair.log.terms_are_items:
         return note(
             "coverage, ranking, completions, spelling, related queries and trends are left out: items are no queries"
         )
+    if only is not None and not (isinstance(pair.release.data, QueryLog) or is_counted(pair)):
+        return note("items and groups are no queries, and have no measure of this purpose")
     view = View.of(pair)
     progress.step("measuring coverage")
-    found = coverage(reference.view, after=view)
-    for name, why_not in _WITHOUT.items():
+    found = coverage(reference.view, after=view) if only is None else Measures()
+    for name, why_not in _WITHOUT.items() if only is None else [(_EXAMS[only], _WITHOUT[_EXAMS[only]])]:
         progress.step(f"measuring {name}")
         exam = getattr(reference, name)
         found += note(why_not) if exam is None else exam.measure(view)
