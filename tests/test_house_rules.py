@@ -127,6 +127,8 @@ def test_every_command_is_documented(command: str) -> None:
 
 def stem_of(method: type[Any]) -> str:
     """Return the stem that runs through code, test, page and command: TokenHash is token_hash."""
+    if method.__module__.startswith("queryveil.methods.practice"):
+        return str(method.name)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", method.__name__).lower()
 
 
@@ -136,15 +138,19 @@ def test_every_public_method_has_a_checker_a_concept_page_a_test_and_a_command()
     public = [getattr(methods, name) for name in methods.__all__ if hasattr(getattr(methods, name), "anonymize")]
     stems = {stem_of(each) for each in public}
     # Baselines that promise nothing have nothing to check, and share a page.
-    baselines = {stem_of(each) for each in public if isinstance(each().promise, NoPromise)}
+    practice = {stem_of(each) for each in public if each.__module__.startswith("queryveil.methods.practice")}
+    baselines = {stem_of(each) for each in public if isinstance(each().promise, NoPromise)} - practice
     for method in public:
-        model = type(method().promise).__struct_config__.tag
+        model = "practice" if stem_of(method) in practice else type(method().promise).__struct_config__.tag
         assert model == "none" or (SOURCE / "checks" / f"{model}.py").is_file()
     assert "km" in stems - baselines
+    # Methods of practice share a checker, a page and a test.
+    assert len(practice) == 5
     for stem in stems:
-        page = "baselines" if stem in baselines else stem
-        assert (ROOT / "tests" / "methods" / f"test_{stem}.py").is_file()
-        assert f"# {stem}" in (ROOT / "docs" / "concepts" / f"{page}.md").read_text(encoding="utf-8")
+        page = "baselines" if stem in baselines else "practice" if stem in practice else stem
+        tested, title = ("practice", stem.replace("_", "-")) if stem in practice else (stem, stem)
+        assert (ROOT / "tests" / "methods" / f"test_{tested}.py").is_file()
+        assert f"# {title}" in (ROOT / "docs" / "concepts" / f"{page}.md").read_text(encoding="utf-8")
         assert f"anonymize {stem.replace('_', '-')}" in leaf_commands()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from tools.lock import ROOT, asked, closure, pinned
 
 PAGE = ROOT / "docs" / "reference" / "third-party.md"
-_EXTRAS = ("dp", "pandas", "search", "service", "spark")
+_EXTRAS = ("dp", "pandas", "pdf", "search", "service", "spark")
 _COPYLEFT = ("LGPL", "Lesser General", "GPL", "MPL", "Mozilla")
 _HEAD = """# What comes from others
 

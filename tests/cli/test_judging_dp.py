@@ -105,7 +105,7 @@ def test_whoever_plants_users_is_read_by_the_difference(run: Run, noisy: Path, o
     assert said in (noisy.parent / "noisy-report.md").read_text()
 
 
-def test_without_opendp_all_others_attack_and_the_report_is_made(
+def test_without_opendp_all_attack_by_noise_of_their_own_and_the_report_is_made(
     run: Run, noisy: Path, own_queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As Python treats a package that cannot be imported.
@@ -115,14 +115,11 @@ def test_without_opendp_all_others_attack_and_the_report_is_made(
     write_log(QueryLog(frame=others.frame, layout=Layout(format=Format.CSV)), public)
     done = run("attack", own_queries, noisy, "--public", public)
     assert done.returncode == 0
-    assert "not run: sybil, neighbour: needs the extra dp (pip install 'queryveil[dp]')\n" in done.stderr
-    assert "membership" in done.stdout
+    assert "needs the extra" not in done.stderr
+    assert all(name in done.stdout for name in ("sybil", "neighbour", "membership"))
     assert run("report", noisy, "--original", own_queries, "--format", "md").returncode == 0
     report = (noisy.parent / "noisy-report.md").read_text()
-    assert (
-        "Planted users; with and without a person: needs the extra dp (pip install 'queryveil[dp]')."
-        in report.replace("\\", "")
-    )
+    assert "| Planted users |" in report
     assert "What it cost" in report
 
 

@@ -94,6 +94,23 @@ def test_it_goes_to_stdout_as_html_markdown_or_json(run: Run, release: Path) -> 
     assert (release / "report.md").is_file()
 
 
+def test_it_is_written_in_a_language_with_what_the_releaser_states_and_rules_out(run: Run, release: Path) -> None:
+    stated = ("--releaser", "Town library", "--recipient", "Institute", "--purpose-text", "suggestions")
+    ruled_out = ("--except", "sybil=accounts need an invitation", "--limit", "10%")
+    assert run("report", release, "--lang", "de", *stated, *ruled_out).returncode == 0
+    text = (release / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="de">' in text
+    for said in ("Town library", "Institute", "suggestions", "accounts need an invitation", "Grenzwert von 10 %"):
+        assert said in text.replace("\u00a0", " ")
+
+
+def test_a_pdf_goes_into_the_folder_and_is_no_fault_there(run: Run, release: Path) -> None:
+    pytest.importorskip("typst")
+    assert run("report", release, "--format", "pdf").returncode == 0
+    assert (release / "report.pdf").read_bytes().startswith(b"%PDF-")
+    assert run("verify", release).returncode == 0
+
+
 def test_texts_of_the_release_are_shown_only_when_asked_for(run: Run, release: Path, log_file: Path) -> None:
     assert run("report", release, "--original", log_file, "--show", *FEW).returncode == 0
     text = (release / "report.html").read_text()
@@ -103,7 +120,12 @@ def test_texts_of_the_release_are_shown_only_when_asked_for(run: Run, release: P
 
 
 def test_what_was_asked_wrongly_is_one_line(refused: Refused, release: Path, tmp_path: Path) -> None:
-    assert refused("report", release, "--format", "pdf") == "format must be html, md or json, got pdf"
+    assert refused("report", release, "--format", "txt") == "format must be html, md, json or pdf, got txt"
+    assert refused("report", release, "--lang", "it") == "lang must be en, de, fr or es, got it"
+    assert refused("report", release, "--limit", "7x") == "limit must be a share such as 5% or 0.05, got 7x"
+    assert "except must be one of " in refused("report", release, "--except", "nobody=since")
+    said = "except must be an attacker with the reason why: sybil=REASON, got sybil"
+    assert refused("report", release, "--except", "sybil") == said
     assert "there is no such folder" in refused("report", tmp_path / "nowhere")
     assert "there is no such file" in refused("report", release, "--original", tmp_path / "nowhere.tsv")
     assert "n_targets must be 1 or more" in refused("report", release, "--targets", 0)

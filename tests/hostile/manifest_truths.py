@@ -42,6 +42,8 @@ def truth_of_dropping(base: Base, at: Place, old: Any) -> tuple[Truth, str]:
         return "false", ""
     if path == "noise" and is_dp:
         return "false", ""
+    if top == "events":
+        return _of_dropped_events(base, path, old)
     if path == "texts" and old is None:
         return "true", "this is what is meant where nothing is said"
     if path in ("query_clusters", "clicks") and old:
@@ -78,6 +80,7 @@ def truth_of_dropping(base: Base, at: Place, old: Any) -> tuple[Truth, str]:
         "promise/same_texts",
         "promise/max_distance",
         "promise/remembered",
+        "promise/time_unit",
     ):
         return ("true", "this is what is meant where nothing is said") if not old else ("false", "")
     if top == "parameters" and at[1] not in _promised(said) and not is_dp:
@@ -98,6 +101,19 @@ def truth_of_dropping(base: Base, at: Place, old: Any) -> tuple[Truth, str]:
             else ("false", "")
         )
     return "false", ""
+
+
+def _of_dropped_events(base: Base, path: str, old: Any) -> tuple[Truth, str]:
+    """What is counted as dropped only the original tells, unless all of it goes, with what was kept."""
+    if not old:
+        return "true", "this is what is meant where nothing is said"
+    return ("original", "") if path.startswith("events/dropped") else ("false", "")
+
+
+def _of_events(_: Base, path: str, old: Any, new: Any, said: dict[str, Any]) -> tuple[Truth, str]:
+    if type(new) is not int or not path.startswith("events/dropped/") or not 0 <= new <= 2**53:
+        return "false", ""
+    return ("true", "it says the same") if new == old else ("original", "")
 
 
 def _promised(said: dict[str, Any]) -> set[str]:
@@ -148,6 +164,7 @@ def truth_of(base: Base, at: Place, old: Any, new: Any, said: dict[str, Any]) ->
         "changed": _of_amounts,
         "measures": _of_amounts,
         "columns": _of_columns,
+        "events": _of_events,
         "noise": _of_noise,
     }.get(top, _of_rest)(base, path, old, new, said)
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from queryveil import Clump, Dp, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
 from queryveil.data import Format, Layout, QueryLog
-from queryveil.formats import layout_for, read_log
+from queryveil.formats import layout_for, read_log, write_log
 from queryveil.methods.dp.dp import synthesized
 from queryveil.release import ColumnPolicy, Release
 from queryveil.release.signing import make_keys, sign_release
@@ -33,6 +33,7 @@ MANIFEST = "manifest.json"
 _KEYED = ColumnPolicy(ids="keyed", key=KEY, time="hour")  # type: ignore[arg-type]
 _OPEN = ColumnPolicy(ids="keep", time="keep", keep=("url", "rank"))  # type: ignore[arg-type]
 _BARE, _BY_DAY = ColumnPolicy(), ColumnPolicy(time="day")  # type: ignore[arg-type]
+_EVENTS = ColumnPolicy(time="day", keep=("events",))  # type: ignore[arg-type]
 Rows = list[dict[str, Any]]
 
 
@@ -79,6 +80,14 @@ def _log(layout: Layout) -> QueryLog:
     return QueryLog(frame=frame, layout=layout)
 
 
+def _with_events(log: QueryLog) -> QueryLog:
+    """Return the log with its clicks as events, and a view and an action of no known name for each row."""
+    clicked = log.frame.with_columns(search=pl.int_range(pl.len()).cast(pl.String))
+    columns = clicked.select("search", "time", "rank", object="url")
+    actions = [columns.with_columns(action=pl.lit(name)) for name in ("view", "click", "rarity opened")]
+    return QueryLog.from_frame(clicked.drop("rank", "url"), events=pl.concat(actions), layout=log.layout)
+
+
 _CSV, _JSONL, _PARQUET = (Layout(format=each) for each in (Format.CSV, Format.JSONL, Format.PARQUET))
 _MADE: dict[str, tuple[Layout, Callable[[QueryLog], Release]]] = {
     "km csv": (_CSV, lambda log: Km(k=2, m=2, seed=1).anonymize(log)),
@@ -87,6 +96,7 @@ _MADE: dict[str, tuple[Layout, Callable[[QueryLog], Release]]] = {
     "km all columns, aol": (layout_for(Path("x.tsv")), lambda log: Km(k=2, m=1, seed=1, columns=_OPEN).anonymize(log)),
     "km no times, excite": (layout_for(Path("x.log")), lambda log: Km(k=2, m=1, seed=1, columns=_BARE).anonymize(log)),
     "km ubi": (Layout(format=Format.UBI), lambda log: Km(k=2, m=1, seed=1).anonymize(log)),
+    "km events, ubi": (Layout(format=Format.UBI), lambda log: Km(k=2, m=1, seed=1, columns=_EVENTS).anonymize(log)),
     "km tsv gz": (Layout(format=Format.TSV, compression="gz"), lambda log: Km(k=3, m=1, seed=1).anonymize(log)),
     "clump csv": (_CSV, lambda log: Clump(k=2, seed=1).anonymize(log)),
     "partition jsonl": (_JSONL, lambda log: Partition(k=2, seed=1).anonymize(log)),
@@ -111,6 +121,7 @@ _MADE: dict[str, tuple[Layout, Callable[[QueryLog], Release]]] = {
     "token hash": (_CSV, lambda log: TokenHash(seed=1).anonymize(log)),
 }
 ITEMS = "km items, plain"
+EVENTS = "km events, ubi"
 
 
 def bases(folder: Path, *, only: Iterable[str] | None = None) -> list[Base]:
@@ -126,7 +137,11 @@ def bases(folder: Path, *, only: Iterable[str] | None = None) -> list[Base]:
             made, source = Km(k=2, m=2, seed=1).anonymize(read_log(folder / "items.txt", format="transactions")), None
         else:
             layout, make = _MADE[name]
-            made = make(_log(layout))
+            log = _with_events(_log(layout)) if name == EVENTS else _log(layout)
+            made = make(log)
+            if name == EVENTS:
+                source = folder / "original.ndjson"
+                write_log(log, source)
         place = made.save(folder / name)
         signature = sign_release(place, key=private)
         options: dict[str, Any] = {"original": str(original)} if name.startswith("swap") else {}

@@ -143,7 +143,7 @@ def _read(job: Job) -> dict[str, Any]:
     import queryveil
 
     log = queryveil.read_log(job.path, **job.options)
-    frame, reading = log.frame, log.reading
+    frame, reading = log.with_clicks_as_rows().frame, log.reading
     columns = [frame[name].to_list() if name in frame.columns else [None] * frame.height for name in _COLUMNS]
     columns[2] = [None if each is None else each.isoformat() for each in columns[2]]
     counts = (reading.n_bad_rows_skipped, reading.n_foreign_documents, reading.n_latin1_rows)

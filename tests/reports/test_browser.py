@@ -14,6 +14,7 @@ from tests.support.browsers import HAS_BROWSER, browsing, set_screen
 from tests.support.made_up_reports import made_up_report
 
 from queryveil.reports import render_html
+from queryveil.reports.languages import LANGUAGES
 
 pytest.importorskip("selenium.webdriver")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HAS_BROWSER, reason="chromium or chromedriver is not installed")]
@@ -29,6 +30,14 @@ def look(browser: Any, page: Path, *, width: int = 1280, scheme: str = "light") 
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render_html(made_up_report(warnings=("times are exact",))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def spoken_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / f"report-{request.param}.html"
+    warned = ("times are exact: whoever knows when a person searched finds the person's rows",)
+    path.write_text(render_html(made_up_report(warnings=warned), lang=request.param), encoding="utf-8")
     return path
 
 
@@ -58,6 +67,40 @@ def test_it_fits_the_screen_in_light_and_dark(browser: Any, page: Path, width: i
     colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", colour)[:3])) > 3 * 128) == (scheme == "light")
     assert browser.get_log("browser") == []
+
+
+# Whatever reaches beyond the screen outside of what scrolls by itself, and words that stand on two lines.
+MISFITS = """
+const [width] = arguments, seen = (e) => e.checkVisibility() && !e.closest("svg, pre, code");
+const out = [...document.querySelectorAll("body *")].filter((e) => seen(e) && (e.matches(".scroll") ||
+  !e.closest(".scroll")) && e.getBoundingClientRect().right > width + 0.5).map((e) => e.tagName + e.textContent);
+const cut = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+while (walk.nextNode()) {
+  const node = walk.currentNode;
+  if (!seen(node.parentElement) || node.parentElement.closest("#validity")) continue;
+  for (const word of node.textContent.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) cut.push(word[0]);
+  }
+}
+return [out, cut];
+"""
+
+
+def test_on_a_phone_nothing_sticks_out_and_no_word_is_cut_in_two(browser: Any, spoken_page: Path) -> None:
+    look(browser, spoken_page, width=390)
+    assert browser.execute_script(MISFITS, 390) == [[], []]
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+
+
+def test_on_a_phone_what_decides_is_in_sight_in_every_table(browser: Any, spoken_page: Path) -> None:
+    look(browser, spoken_page, width=390)
+    right = "return [...document.querySelectorAll('table')].map((t) => [...t.querySelectorAll('td:nth-child(2)')]"
+    right += ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().right)).flat()"
+    places = browser.execute_script(right)
+    assert len(places) > 40
+    assert max(places) <= 390
 
 
 # Contrast as WCAG counts it, of all text that is seen, that in pictures too.
@@ -100,7 +143,7 @@ def test_every_picture_has_a_name_and_a_description_of_its_own(browser: Any, pag
 
 def test_the_first_screen_says_the_essentials(browser: Any, page: Path) -> None:
     look(browser, page)
-    for selector in (".badge", ".lead", ".warning", ".tiles", "#promise h2"):
+    for selector in (".badge", ".lead", ".warning", ".facts", ".tiles", "#criteria h2"):
         place = browser.execute_script(
             "return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector
         )

@@ -144,8 +144,12 @@ def test_an_empty_log_has_a_report() -> None:
 def test_bad_settings_are_refused_before_any_work() -> None:
     with pytest.raises(BadParameter, match="n_targets must be 1 or more, got 0"):
         report(release_by("km"), n_targets=0)
-    with pytest.raises(BadParameter, match="format must be html, md or json, got pdf"):
-        render(report(release_by("km")), format="pdf")
+    with pytest.raises(BadParameter, match="format must be html, md, json or pdf, got txt"):
+        render(report(release_by("km")), format="txt")
+    with pytest.raises(BadParameter, match="lang must be en, de, fr or es, got it"):
+        render(report(release_by("km")), lang="it")
+    with pytest.raises(BadParameter, match="valid_months must be a whole number from 1 to 120, got 0"):
+        report(release_by("km"), valid_months=0)
 
 
 def test_a_report_that_cannot_be_written_is_one_line_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from queryveil.guarantees import DifferentialPrivacy
 from queryveil.methods import Dp
 from queryveil.methods.dp.dp import synthesized
 from queryveil.release import Release, read_release
-from queryveil.reports import Report, render, report
+from queryveil.reports import Report, render, render_markdown, report
 from queryveil.reports._blocks import Paragraph
 from queryveil.reports._definitions import source_of
 from queryveil.reports._document import document_of
@@ -37,7 +37,7 @@ def made_up() -> Release:
 
 
 def words(found: Report) -> str:
-    return render(found, format="md")
+    return render_markdown(found)
 
 
 @pytest.mark.parametrize("release", [tallied(), made_up()], ids=["counts", "made up"])
@@ -48,6 +48,7 @@ def test_a_report_is_written_in_every_form_and_holds_no_text(
 ) -> None:
     folder = release.save(tmp_path / "out")
     text = render(report(folder, original=log if beside else None, seed=1), format=kind)
+    assert isinstance(text, str)
     assert not [word for word in TEXTS if word in text.lower()]
     assert "differential privacy" in text or kind == "json"
 
@@ -144,7 +145,7 @@ def test_rows_before_and_noisy_counts_of_people_after_are_told_apart(log: QueryL
 
 def test_names_of_those_who_did_not_try_are_set_apart_by_semicolons(log: QueryLog) -> None:
     text = words(report(tallied(), original=log, seed=1))
-    assert "Search terms; search terms, best guess; counted terms; two or three terms together" in text
+    assert "Search terms; search terms, best guess; search terms and their counts; two or three terms together" in text
 
 
 def test_the_definition_has_its_numbers_and_its_paper() -> None:

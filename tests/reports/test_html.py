@@ -66,6 +66,8 @@ def outline(text: str) -> Outline:
 def test_sections_stand_in_the_order_in_which_one_decides() -> None:
     found = outline(render_html(made_up_report(warnings=("times are exact",))))
     assert found.headings == [
+        "The three criteria",
+        "Who could read it",
         "What is promised",
         "What is not promised",
         "Does it hold?",
@@ -78,6 +80,8 @@ def test_sections_stand_in_the_order_in_which_one_decides() -> None:
         "Warnings",
         "Check it yourself",
         "Glossary",
+        "How long this holds",
+        "To sign",
     ]
 
 
@@ -107,8 +111,8 @@ def test_a_report_on_every_kind_of_release_is_well_formed(method: str) -> None:
 )
 def test_the_verdict_is_a_badge_with_words(state: State, badge: str, kind: str) -> None:
     text = render_html(made_up_report(state=state))
-    assert f'<span class="badge {kind}">{badge}</span>' in text
-    assert ("Do not hand it out" in text) == (state is State.BROKEN)
+    assert f'<span class="badge {kind}">{badge}</span> <span class="badge bad">Risk over 5 %</span>' in text
+    assert ("Do not hand it out: it does not keep what it promises." in text) == (state is State.BROKEN)
     assert ("Do not rely on it" in text) == (state is State.NOTHING_PROMISED)
 
 
@@ -173,8 +177,9 @@ def test_the_exposure_at_the_top_has_before_after_and_chance() -> None:
     top = render_html(made_up_report()).partition("<main>")[0]
     said = "finds 4\u00a0% of people in it (95\u00a0% interval up to 5.4\u00a0%); with new ids alone it was 50\u00a0%."
     assert said in top
-    assert "50\u00a0% before, 0.1\u00a0% by chance" in top
-    assert "<dd>3<small>of 4 kinds; 3 before</small></dd>" in top
+    interval = "95\u00a0% interval 6.47\u00a0% to 9.85\u00a0%; by chance 0.1\u00a0%"
+    strongest = f"<dd>8\u00a0%<small>of people, by \u201c8 search terms\u201d; {interval}</small>"
+    assert strongest in top
 
 
 def test_the_commands_to_check_name_the_folder_the_file_and_its_checksum(tmp_path: object) -> None:
@@ -249,5 +254,5 @@ def test_whoever_finds_more_than_those_who_know_a_few_terms_is_named_at_the_top(
 def test_why_nobody_attacked_is_said_at_the_top_where_the_original_was_given() -> None:
     made = replace(made_up_report(), attacks=None, why_no_attacks="No attacker was tried: add --key FILE.")
     assert in_short(made).endswith("No attacker was tried: add --key FILE.")
-    assert "they need the original" not in render_html(made)
-    assert "they need the original" in render_html(replace(made, measures=None))
+    assert "it needs the original" not in render_html(made)
+    assert "it needs the original" in render_html(replace(made, measures=None))

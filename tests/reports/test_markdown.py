@@ -19,7 +19,11 @@ def test_it_has_the_sections_and_the_words_of_the_page() -> None:
     made = made_up_report()
     text, page = render_markdown(made), render_html(made)
     assert headings(text) == re.findall(r"<h2>(.*?)</h2>", page)
-    assert "**The promise holds.** (3, 2)-anonymity holds for 30 users." in text
+    assert (
+        "**The promise holds.** **Risk over 5 %.** Do not hand it out as it is: whoever knows a few search terms"
+        in text
+    )
+    assert "(3, 2)-anonymity holds for 30 users." in text
     assert "<" not in text.replace("\\<", "")
 
 

@@ -206,10 +206,10 @@ def plain_respelled(rows: Sequence[Row], *, way: str) -> Counter[tuple[str, str]
         for who, other, later in rows:
             if user != who or asked[other] <= asked[query] or len(query) < 4 or not plain_one_edit(query, other):
                 continue
-            if way == "exact":
-                is_so = time is not None and later is not None and timedelta() <= later - time <= timedelta(minutes=30)
-            else:
-                is_so = way == "user" or (time is not None and later is not None and time.date() == later.date())
+            is_one_day = time is not None and later is not None and time.date() == later.date()
+            is_so = way == "user" or is_one_day
+            if way == "exact" and time is not None and later is not None:
+                is_so = is_one_day and timedelta() <= later - time <= timedelta(minutes=30)
             if is_so and len(other) >= 4:
                 made.add((user, query, other))
     return Counter((query, other) for _, query, other in made)

@@ -159,7 +159,7 @@ def test_respellings_are_those_of_the_definition(
 def test_one_edit_is_a_letter_too_many_missing_wrong_or_two_exchanged(one: str) -> None:
     view = view_of(log_of({"u1": list(TYPOS)}))
     there = view.n_asked > 0
-    pairs = neighbours(view.queries, among=there, of=there)
+    pairs = neighbours(view.queries, of=there, among=there)
     texts = view.queries.to_list()
     found = {texts[other] for other in pairs.filter(pl.col("query") == texts.index(one))["next"]}
     assert found == {other for other in TYPOS if min(len(one), len(other)) >= 4 and plain_one_edit(one, other)}

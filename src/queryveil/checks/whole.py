@@ -255,7 +255,7 @@ def _events(release: Release, file: DataFile) -> Iterator[str]:
 def other_events(release: Release, original: object) -> list[str]:
     """Return where the manifest counts other events than the original has."""
     counts = release.manifest.events
-    if release.contents is None or counts is None or not isinstance(original, QueryLog) or original.events is None:
+    if release.contents is None or counts is None or not isinstance(original, QueryLog):
         return []
     there, said = count_kinds(original.events), counts.before()
     numbers = {kind: (said.get(kind, 0), there.get(kind, 0)) for kind in KINDS}

@@ -96,9 +96,9 @@ class Attackers:
     public: str | None = options.file_option(
         help="A log of the same kind by other people, for attackers to learn from."
     )
-    people: Path | None = options.file_option(help="JSON lines with name and town: people to look for.")
-    later: str | None = options.file_option(help="A log of the same people, same ids, from another time.")
-    targets: int = setting(1000, help="People that each attacker looks for, at most.")
+    people: Path | None = options.file_option(help="JSON lines with name and town.")
+    later: str | None = options.file_option(help="A later log of the same people.")
+    targets: int = setting(1000, help="Most people each looks for.")
     seed: int | None = setting(None, help="Repeat what attackers draw.")
 
     def read(self, reading: options.Reading, release: queryveil.Release) -> dict[str, Any]:
@@ -213,28 +213,22 @@ def measure(
     echo(*(f"note: {note}" for note in found.notes), err=True)
 
 
-_STATED = "What the report states"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
     """Who releases it to whom, and for what, in words that the report repeats."""
 
-    releaser: str = setting("", metavar="NAME", help="Who hands it out.", panel=_STATED)
-    recipient: str = setting("", metavar="NAME", help="Who gets it.", panel=_STATED)
-    purpose: str = setting("", option="purpose_text", metavar="TEXT", help="What it is for.", panel=_STATED)
-    period: str = setting("", metavar="TEXT", help="The time it covers, if not as the times say.", panel=_STATED)
-
-
-_JUDGING = "How it is judged"
+    releaser: str = setting("", metavar="NAME", help="Who hands it out.")
+    recipient: str = setting("", metavar="NAME", help="Who gets it.")
+    purpose: str = setting("", option="purpose_text", metavar="TEXT", help="What it is for.")
+    period: str = setting("", metavar="TEXT", help="The time it covers, if not as its times say.", hidden=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
     """The limit of exposure, and how long the report may be relied on."""
 
-    limit: str = setting("5%", metavar="SHARE", help="Most that any attacker may find.", panel=_JUDGING)
-    valid_months: int = setting(12, at_least=1, at_most=120, help="When to attack again.", panel=_JUDGING)
+    limit: str = setting("5%", metavar="SHARE", help="What they may find.")
+    valid_months: int = setting(12, at_least=1, at_most=120, help="When to attack again.", hidden=True)
 
     def read(self, exceptions: list[str] | None) -> Limit:
         """Return the limit, without the attackers that were ruled out."""
@@ -257,14 +251,14 @@ class ReportReading(options.Reading):
 def report(
     folder: options.Folder,
     *,
-    original: str | None = setting(None, metavar="LOG", help="What it was made from: to attack and measure it."),
+    original: str | None = setting(None, metavar="LOG", help="The log, to attack and measure."),
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="If not DIR/report.html; - is stdout.")
     ] = None,
     report_format: str = setting("html", option="format", help="html, md, json or pdf."),
     lang: str = setting("en", help="en, de, fr or es."),
     key: options.Key = None,
-    show: bool = setting(False, help="Show the release's most frequent queries."),
+    show: bool = setting(False, help="Show its most frequent queries."),
     force: bool = setting(False, help="Replace FILE."),
     taxonomy: options.OwnTaxonomy = None,
     values: options.Values = None,

@@ -34,6 +34,7 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
     "language": ("language", "lang"),
 }
 """The columns that stand in the attributes of a query or an event, and their names there."""
+_ROLE_NAMES = frozenset(name for names in ATTRIBUTES.values() for name in names)
 _QUERIES = {
     **dict.fromkeys(("user", "query", "time", "search", *ATTRIBUTES), pl.String),
     "is_text": pl.Boolean,
@@ -98,25 +99,26 @@ class UbiReader(Reader):
     def _query(self, one: dict[str, Any]) -> tuple[Any, ...]:
         user, text, search = (one.get(name) for name in ("client_id", "user_query", "query_id"))
         attributes = _attributes(one.get("query_attributes"))
-        of_roles = [_named(attributes, names) for names in ATTRIBUTES.values()]
+        of_roles = [_named(attributes, names) for names in ATTRIBUTES.values()] if attributes else _NO_ROLES
         n_others = len(one.keys() - _OF_QUERY) + len(attributes)
         self.tally.n_fields += n_others - sum(value is not None for value in of_roles)
         shared = (scalar_as_text(user), scalar_as_text(text), as_text(one.get("timestamp")))
         return *shared, scalar_as_text(search) or None, *of_roles, isinstance(text, str | None)
 
     def _event(self, one: dict[str, Any]) -> _Event:
-        search = scalar_as_text(one.get("query_id")) or None
+        search = _text(one.get("query_id"))
         attributes = _attributes(one.get("event_attributes"))
         thing, position = _attributes(attributes.get("object")), _attributes(attributes.get("position"))
         name, named_by, n_taken = _object(thing)
         ordinal, dwell = position.get("ordinal"), _seconds(attributes.get("dwell_time"))
         rank = ordinal if type(ordinal) is int and -_LARGEST - 1 <= ordinal <= _LARGEST else None
         n_taken += (rank is not None) + (dwell is not None) + bool(thing) + bool(position)
-        if search is not None and attributes:
+        if search is not None and not _ROLE_NAMES.isdisjoint(attributes):
             n_taken += self._take_attributes(attributes, search)
         n_all = len(one.keys() - _OF_EVENT) + len(attributes) + len(thing) + len(position)
         self.tally.n_fields += n_all - n_taken
-        action, time = scalar_as_text(one.get("action_name")), as_text(one.get("timestamp"))
+        action, time = one.get("action_name"), as_text(one.get("timestamp"))
+        action = action if type(action) is str else scalar_as_text(action)
         return search, action, name, named_by, rank, time, dwell
 
     def _take_attributes(self, attributes: dict[str, Any], search: str) -> int:
@@ -173,6 +175,7 @@ def _target(one: dict[str, Any]) -> str | None:
 
 
 _NOTHING: dict[str, Any] = {}
+_NO_ROLES: list[str | None] = [None] * len(ATTRIBUTES)
 
 
 def _attributes(value: Any) -> dict[str, Any]:
@@ -181,19 +184,21 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def _object(thing: dict[str, Any]) -> tuple[str | None, str | None, int]:
     """Return what an object is called, the field that says so, and how many of its fields that are."""
-    if url := scalar_as_text(thing.get("url")):
+    if url := _text(thing.get("url")):
         return url, "url", 1
-    if object_id := scalar_as_text(thing.get("object_id")):
-        named_by = scalar_as_text(thing.get("object_id_field")) or None
+    if object_id := _text(thing.get("object_id")):
+        named_by = _text(thing.get("object_id_field"))
         return object_id, named_by, 1 + (named_by is not None)
     return None, None, 0
 
 
 def _named(attributes: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    for name in names:
-        if name in attributes and (value := scalar_as_text(attributes[name])):
-            return value
-    return None
+    return next(filter(None, (_text(attributes[name]) for name in names if name in attributes)), None)
+
+
+def _text(value: object) -> str | None:
+    """Return text or a number as text; nothing for any other value, nor for an empty text."""
+    return (value if type(value) is str else scalar_as_text(value)) or None
 
 
 def _seconds(value: object) -> float | None:

@@ -48,6 +48,7 @@ def plan(
     minutes: float | None = None,
     plan: Path | str | None = None,
     public: QueryLog | None = None,
+    later: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
     jobs: int = 1,
@@ -67,7 +68,8 @@ def plan(
     - exceptions: attackers that are left out, each with the reason
     - minutes: how long the search may take, 10 if not said
     - plan: the file of an earlier search, to do it again; what else is given overrides it
-    - public, people, values: a public log, people to look for by name, and what terms are worth
+    - public, later, people, values: a public log, one of the same people from another time, people to look for by name,
+      and what terms are worth
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - seed: repeats the release, too; not for releases
     - force: replace the release in `folder`, and search anew
@@ -90,7 +92,9 @@ def plan(
     wanted = _with_seed(wanted, home, seed=seed)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     drawn = wanted.targets_seed if wanted.targets_seed is not None else _derived(seed, 1)
-    inputs = ComparisonInput(log=whole, public=public, people=people, values=values, seed=drawn, targets_seed=drawn)
+    inputs = ComparisonInput(
+        log=whole, public=public, later=later, people=people, values=values, seed=drawn, targets_seed=drawn
+    )
     _check_measured(inputs, wanted)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
@@ -235,6 +239,7 @@ class Confirming:
             original=self.inputs.log,
             key=key,
             public=self.inputs.public,
+            later=self.inputs.later,
             people=self.inputs.people,
             remake=made.method.anonymize,
             values=self.inputs.values,

@@ -71,13 +71,13 @@ def decision(report: Report) -> str:
             )
         case Risk.OVER:
             assert found is not None
-            what = f"This attacker found {share(found)} of {found.what}, and the limit is {limit}."
+            what = f"A simulated attacker found {share(found)} of {found.what}; the limit is {limit}."
             return f"Do not hand it out as it is: {meaning(found)}. {what}"
         case Risk.UNDER:
             first = "It promises nothing, but nothing" if report.state is State.NOTHING_PROMISED else "Nothing"
             return (
-                f"{first} found here speaks against handing it to this recipient for this purpose: no attacker is "
-                f"above the limit of {limit}. Whoever signs decides, and should know what is not promised."
+                f"{first} found here speaks against handing it to this recipient for this purpose: no simulated "
+                f"attacker is above the limit of {limit}. Whoever signs decides, and should know what is not promised."
             )
 
 
@@ -93,7 +93,8 @@ def strongest_figure(report: Report) -> Figure:
         why = "it needs the original" if report.measures is None else "see what attackers find"
         return Figure(value="not tried", label=label, note=why)
     low, high = map(percent, found.interval)
-    note = f"{attacker(found)}: of {found.what}, 95 % interval {low} to {high}; by chance {percent(found.chance_share)}"
+    by = f"of {found.what}, by \u201c{lowered(attacker(found))}\u201d"
+    note = f"{by}; 95 % interval {low} to {high}; by chance {percent(found.chance_share)}"
     return Figure(value=share(found), label=label, note=note)
 
 

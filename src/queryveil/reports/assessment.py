@@ -18,7 +18,7 @@ from queryveil.guarantees import KmAnonymity
 from queryveil.release import Release
 from queryveil.reports.inspection import count_alone
 from queryveil.text.histories import Histories, collect
-from queryveil.text.tokens import encode, normal_form, tokenize
+from queryveil.text.tokens import Tokens, encode, normal_form, tokenize
 
 MOST_TERMS = 4
 """The most terms by which it is counted who stands alone."""
@@ -52,8 +52,8 @@ class Isolation:
         return max((each.n or 0 for each in self.alone), default=0)
 
 
-def isolation_of(release: Release) -> Isolation:
-    """Count the records alone in a release: all rows of one id, or one transaction.
+def isolation_of(release: Release, *, tokens: Tokens | None = None) -> Isolation:
+    """Count the records alone in a release: all rows of one id, or one transaction; `tokens` are those of its rows.
 
     >>> from queryveil.methods import Km
     >>> from queryveil.testing import tiny_log
@@ -75,15 +75,21 @@ def isolation_of(release: Release) -> Isolation:
             lists["user"].to_numpy(), codes, n_users=data.frame.height, n_terms=max(1, len(items))
         )
         return Isolation(n_records=data.frame.height, alone=_by_terms(histories))
-    by_blanks = data.layout.terms_are_items or (isinstance(release.promise, KmAnonymity) and release.promise.items)
+    if tokens is None:
+        tokens = tokenize(data.frame["query"], by_blanks=_has_items(data, release))
     owners, users = encode(data.frame["user"])
-    histories = collect(tokenize(data.frame["query"], by_blanks=by_blanks), owners, n_users=len(users))
+    histories = collect(tokens, owners, n_users=len(users))
     frame = data.frame.with_columns(user=pl.Series(owners))
     days = Alone(by="days", why="no times are released")
     if "time" in frame.columns and frame["time"].null_count() < frame.height:
         own = frame.drop_nulls("time").group_by("user").agg(day=pl.col("time").dt.date().unique().sort())
         days = Alone(by="days", n=int((own.group_by("day").len()["len"] == 1).sum()))
     return Isolation(n_records=len(users), alone=(*_by_terms(histories), days, _by_text(frame), _by_click(data)))
+
+
+def _has_items(log: QueryLog, release: Release) -> bool:
+    """Return whether terms are items, parted by blanks."""
+    return log.layout.terms_are_items or (isinstance(release.promise, KmAnonymity) and release.promise.items)
 
 
 def _by_terms(histories: Histories) -> tuple[Alone, ...]:

@@ -90,7 +90,8 @@ def report(
     attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
     measures, why_no_measures = _measure(pair, values=values, membership=membership, public=public, seed=seed)
     progress.step("counting records that stand alone")
-    isolation = isolation_of(judged)
+    has_rows = pair is not None and isinstance(judged.data, QueryLog)
+    isolation = isolation_of(judged, tokens=pair.release_tokens if pair is not None and has_rows else None)
     has_clicks = isinstance(judged.data, Tallies) and judged.data.clicks is not None
     return Report(
         folder="DIR" if judged.folder is None else judged.folder.absolute().name,

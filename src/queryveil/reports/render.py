@@ -41,7 +41,7 @@ def render_html(report: Report, *, lang: str = "en") -> str:
         paragraph(_unbroken(document.decision), kind="lead"),
         *([paragraph(document.alert, kind="warning")] if document.alert else []),
         _facts(document.facts),
-        tiles((figure.label, figure.value, _unbroken(figure.note)) for figure in document.figures),
+        tiles((figure.label, _unbroken(figure.value), _unbroken(figure.note)) for figure in document.figures),
         paragraph(_unbroken(document.summary)),
         Html(f'<nav aria-label="{escape(language.text("Sections"))}">\n' + " · ".join(links) + "\n</nav>"),
     ]
@@ -77,7 +77,8 @@ def _block(block: Block) -> Html:
         case Bullets(items=items):
             return bullets(items)
         case Table(columns=columns, rows=rows, caption=caption):
-            drawn = table(columns, rows=rows, caption=caption)
+            cells = [[_unbroken(written(cell)) for cell in row] for row in rows]
+            drawn = table(columns, rows=cells, caption=caption)
             return scrolling(drawn) if len(columns) > _MOST_NARROW else drawn
         case Commands(lines=lines):
             return command("\n".join(lines))

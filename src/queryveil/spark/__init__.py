@@ -34,39 +34,27 @@ def start_spark(master: str | None = None) -> Spark:
 
 def check_on_spark(method: object) -> None:
     """Raise if a method, as it is set, does not run on Spark, or Spark is missing; nothing of Spark is loaded."""
-    from queryveil.methods import (  # noqa: PLC0415 - they take a second to load
-        BraveWdp,
-        Clump,
-        Ddg2026,
-        Dp,
-        Ec2026,
-        Google2024,
-        Kdelta,
-        Km,
-        Mozilla,
-        Partition,
-        Plink,
-    )
+    from queryveil import methods  # noqa: PLC0415 - they take a second to load
     from queryveil.methods.settings import Weights  # noqa: PLC0415
 
     match method:
-        case Km():
+        case methods.Km():
             _check_km(method)
-        case Kdelta(same_texts=False):
+        case methods.Kdelta(same_texts=False):
             raise NotYet(
                 "kdelta without same texts on Spark",
                 "how far apart queries are depends on all clicks of the release, and a shard sees its own",
                 instead=f"add --same-texts, or {_ON_ONE_MACHINE}",
             )
-        case Plink(weights=Weights.TFIDF):
+        case methods.Plink(weights=Weights.TFIDF):
             raise NotYet(
                 "plink with weights tfidf on Spark",
                 "how rare a term is depends on all users, and a shard sees its own",
                 instead=f"take binary or count, or {_ON_ONE_MACHINE}",
             )
-        case Clump() | Dp() | Kdelta() | Partition() | Plink():
+        case methods.Clump() | methods.Dp() | methods.Kdelta() | methods.Partition() | methods.Plink():
             pass
-        case BraveWdp() | Ddg2026() | Ec2026() | Google2024() | Mozilla():
+        case methods.BraveWdp() | methods.Ddg2026() | methods.Ec2026() | methods.Google2024() | methods.Mozilla():
             what = f"{method.name.replace('_', '-')} on Spark"
             raise NotYet(what, "its rules and counts were written for one machine", instead=_ON_ONE_MACHINE)
         case _:

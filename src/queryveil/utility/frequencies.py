@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Floats, Int8s, Int64s
+from queryveil.data.rows import Rows
+from queryveil.kernels import njit
 from queryveil.pairing import ESTIMATED, Identity, Pair
 from queryveil.release.texts import N_TOP, n_top_kept
 from queryveil.text.classifier import CATEGORIES
@@ -172,6 +174,16 @@ def _count(rows: pl.DataFrame, category: Int8s, *, n_owners: int) -> Int64s:
     return np.bincount(cells, minlength=n_owners * _N).reshape(n_owners, _N).astype(np.int64)
 
 
+@njit(cache=True, nogil=True)
+def _sum_by_owner(owners: Rows[np.int32], parts: Floats, n_users: int) -> Floats:
+    """Return the sum of the rows of all that each user owns; there may be hundreds of owners to a row."""
+    summed = np.zeros((n_users, parts.shape[1]))
+    for row in range(len(owners.ptr) - 1):
+        for owner in owners.values[owners.ptr[row] : owners.ptr[row + 1]]:
+            summed[owner] += parts[row]
+    return summed
+
+
 def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) -> tuple[Floats, Floats]:
     """Return the released counts of each user, and how much of the user is there, 0 to 1.
 
@@ -183,9 +195,7 @@ def merged(counts: Int64s, *, identity: Identity, n_users: int, is_cut: bool) ->
     """
     owners = identity.users
     parts = counts / np.maximum(1, owners.lengths)[:, None]
-    # One category at a time: there may be hundreds of owners to a candidate.
-    of_category = (np.repeat(part, owners.lengths) for part in parts.T)
-    summed = np.stack([np.bincount(owners.values, weights=each, minlength=n_users) for each in of_category], axis=1)
+    summed = _sum_by_owner(owners, parts, n_users)
     weight = identity.n_candidates_of(n_users)
     presence = np.minimum(1.0, weight)
     scale = np.where(weight > 0, presence if is_cut else weight, 1.0)

@@ -77,9 +77,10 @@ class Interests:
         place = np.full(pair.n_users, -1, np.int64)
         place[self.users] = np.arange(len(self.users))
         people = pair.identity.users
-        candidate, judged = people.row_of_entry, place[people.values]
-        is_judged = judged >= 0
-        candidate, judged = candidate[is_judged], judged[is_judged]
+        # There may be hundreds of people to a candidate, and few of them are judged.
+        entry = np.flatnonzero((place >= 0)[people.values])
+        candidate = np.searchsorted(people.ptr, entry, side="right") - 1
+        judged = place[people.values[entry]]
         gain = self.gains(counts, history=candidate, judged=judged)
         gain = self._by_user(gain, judged, 1.0 / people.lengths[candidate])
         notes = () if pair.identity.exact else (f"{ESTIMATED}: interests kept come out lower than they are",)

@@ -151,10 +151,10 @@ class Ranking:
         place, chance = rank_clicks(
             _rows(judged["place"], judged["page"], n_rows=n_asked),
             _rows(own["place"], own["page"], n_rows=n_asked),
-            own["count"].cast(pl.Float64).to_numpy(),
+            np.array(own["count"], np.float64),
             _rows(numbers["place"], numbers["number"].cast(pl.Int32), n_rows=n_asked),
             pages,
-            n_after.to_numpy(),
+            np.array(n_after, np.float64),
             rarity,
             popularity / popularity.sum(),
         )

@@ -2,8 +2,7 @@
 
 A respelling leads from one query to another that is asked more often and is one edit away: a letter too many, missing,
 or wrong, or two neighbours exchanged; digits are not spelled, so that an edit of a digit is none. It counts as often as
-there are people who made it: within half an hour where times are exact, on the same day where they are not, and at all
-where there are none.
+there are people who made it on one day, and within half an hour where times are exact; at all where there are none.
 
 A release shows a respelling if somebody makes it there as well, as far as its times tell. Where nobody does, it can
 still be guessed: the released query one edit away that is asked most often is taken for the right spelling, as anybody
@@ -17,12 +16,14 @@ import numpy as np
 import polars as pl
 
 from queryveil.data import Bools, Int32s, Int64s, UInt64s
-from queryveil.data.rows import Rows, pointers
+from queryveil.data.rows import Rows, order_of, pointers
 from queryveil.kernels import njit
 from queryveil.utility.score import Measures, kept
 from queryveil.utility.views import View
 
 LEAST_LETTERS = 4  # of a query that is respelled: of shorter ones, any other is one edit away
+MOST_QUERIES = 100
+"""Somebody with more different queries at a time is taken for a program and left out."""
 _MINUTES = 30
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
@@ -52,29 +53,57 @@ def one_edit(one: Int32s, other: Int32s) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def deletion_hashes(texts: Rows[np.int32]) -> tuple[UInt64s, Int64s]:
-    """Return the hashes of each text, and of it without one of its letters, and the text of each hash.
+def _hash_deletions(letters: Int32s, hashes: UInt64s, after: UInt64s, power: UInt64s) -> None:
+    """Fill in the hash of a text, and that of it without each of its letters; the other arrays are room to work in."""
+    n = len(letters)
+    after[n], power[n] = np.uint64(0), np.uint64(1)
+    for i in range(n - 1, -1, -1):
+        power[i] = power[i + 1] * _BASE
+        after[i] = after[i + 1] + np.uint64(letters[i]) * power[i + 1]
+    hashes[0], before = after[0], np.uint64(0)
+    for i in range(n):
+        hashes[i + 1] = before * power[i + 1] + after[i + 1]
+        before = before * _BASE + np.uint64(letters[i])
 
-    Two texts one edit apart share one of these; what shares one by chance must be looked at.
+
+@njit(cache=True, nogil=True)
+def one_edit_away(asked: Rows[np.int32], texts: Rows[np.int32]) -> tuple[Int64s, Int64s]:
+    """Return the pairs of an asked text and another one that are one edit apart.
+
+    Two such texts share one of the hashes of what they are without a letter; what shares one by chance is looked at.
     """
-    n = len(texts.values) + len(texts.ptr) - 1
+    longest = 1 + max(0, np.diff(asked.ptr).max() if len(asked.ptr) > 1 else 0)
+    longest = max(longest, 1 + (np.diff(texts.ptr).max() if len(texts.ptr) > 1 else 0))
+    room = [np.empty(longest + 1, np.uint64) for _ in range(3)]
+    n = len(asked.values) + len(asked.ptr) - 1
     hashes, owner, at = np.empty(n, np.uint64), np.empty(n, np.int64), 0
-    for text in range(len(texts.ptr) - 1):
-        letters = texts.values[texts.ptr[text] : texts.ptr[text + 1]]
-        whole, before = np.uint64(0), np.uint64(0)
-        # The hash of what follows each letter is taken away from that of the whole, from the end on.
-        after, power = np.zeros(len(letters) + 1, np.uint64), np.ones(len(letters) + 1, np.uint64)
-        for i in range(len(letters) - 1, -1, -1):
-            power[i] = power[i + 1] * _BASE
-            after[i] = after[i + 1] + np.uint64(letters[i]) * power[i + 1]
-        whole = after[0]
-        hashes[at], owner[at] = whole, text
-        at += 1
-        for i in range(len(letters)):
-            hashes[at], owner[at] = before * power[i + 1] + after[i + 1], text
-            before = before * _BASE + np.uint64(letters[i])
-            at += 1
-    return hashes, owner
+    for i in range(len(asked.ptr) - 1):
+        letters = asked.values[asked.ptr[i] : asked.ptr[i + 1]]
+        _hash_deletions(letters, room[0], room[1], room[2])
+        hashes[at : at + len(letters) + 1] = room[0][: len(letters) + 1]
+        owner[at : at + len(letters) + 1] = i
+        at += len(letters) + 1
+    order = order_of(hashes)
+    hashes, owner = hashes[order], owner[order]
+    last = np.full(len(asked.ptr) - 1, -1, np.int64)
+    first, second, n_found = np.empty(max(16, n), np.int64), np.empty(max(16, n), np.int64), 0
+    for other in range(len(texts.ptr) - 1):
+        letters = texts.values[texts.ptr[other] : texts.ptr[other + 1]]
+        _hash_deletions(letters, room[0], room[1], room[2])
+        for each in room[0][: len(letters) + 1]:
+            place = np.searchsorted(hashes, each)
+            while place < n and hashes[place] == each:
+                i = owner[place]
+                place += 1
+                if last[i] == other or not one_edit(asked.values[asked.ptr[i] : asked.ptr[i + 1]], letters):
+                    continue
+                last[i] = other
+                if n_found == len(first):
+                    first = np.concatenate((first, np.empty(n_found, np.int64)))
+                    second = np.concatenate((second, np.empty(n_found, np.int64)))
+                first[n_found], second[n_found] = i, other
+                n_found += 1
+    return first[:n_found].copy(), second[:n_found].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -88,23 +117,51 @@ def _are_one_edit(texts: Rows[np.int32], first: Int64s, second: Int64s) -> Bools
     return found
 
 
-def neighbours(queries: pl.Series, *, among: Bools, of: Bools) -> pl.DataFrame:
+def _letters(texts: pl.Series) -> Rows[np.int32]:
+    """Return the code points of each text."""
+    lengths = texts.str.len_chars().to_numpy().astype(np.int64)
+    return Rows(pointers(lengths), np.array(np.frombuffer("".join(texts).encode("utf-32-le"), np.int32)))
+
+
+def _is_long(queries: pl.Series) -> Bools:
+    return np.array(queries.str.len_chars() >= LEAST_LETTERS, np.bool_)
+
+
+def neighbours(queries: pl.Series, *, of: Bools, among: Bools) -> pl.DataFrame:
     """Return pairs of a `query` that `of` marks and a `next` that `among` marks, one edit apart, by number."""
-    is_long = (queries.str.len_chars() >= LEAST_LETTERS).to_numpy()
-    number = np.flatnonzero((among | of) & is_long)
-    some = queries.gather(number)
-    lengths = some.str.len_chars().to_numpy().astype(np.int64)
-    letters = np.frombuffer("".join(some).encode("utf-32-le"), np.int32)
-    texts = Rows(pointers(lengths), letters)
-    hashes, owner = deletion_hashes(texts)
-    frame = pl.DataFrame({"hash": hashes, "text": owner})
-    is_asked, is_there = pl.Series(of[number]), pl.Series(among[number])
-    asked, there = (frame.filter(marked.gather(frame["text"])) for marked in (is_asked, is_there))
-    pairs = asked.join(there.rename({"text": "other"}), on="hash").select("text", "other").unique()
-    first, second = (pairs[name].to_numpy() for name in ("text", "other"))
-    is_near = _are_one_edit(texts, first, second)
-    columns = {"query": number[first[is_near]], "next": number[second[is_near]]}
+    is_long = _is_long(queries)
+    asked, there = np.flatnonzero(of & is_long), np.flatnonzero(among & is_long)
+    first, second = one_edit_away(_letters(queries.gather(asked)), _letters(queries.gather(there)))
+    columns = {"query": asked[first], "next": there[second]}
     return pl.DataFrame(columns, schema={"query": pl.Int32, "next": pl.Int32})
+
+
+def _asked_together(view: View) -> pl.DataFrame:
+    """Return pairs of queries, one edit apart, that somebody asked on one day, or at all where there are no times."""
+    empty = pl.DataFrame(schema={"query": pl.Int32, "next": pl.Int32})
+    if view.rows is None:
+        return empty
+    asked, keys = _by_day(view)
+    is_long = _is_long(view.queries)
+    asked = asked.filter(pl.Series(is_long[asked["query"].to_numpy()]))
+    asked = asked.filter(pl.col("query").len().over(keys).is_between(2, MOST_QUERIES))
+    pairs = asked.join(asked.rename({"query": "next"}), on=keys).select("query", "next").unique()
+    numbers = pairs["query"].unique().sort()
+    if not len(numbers):
+        return empty
+    place = np.full(len(view.queries), -1, np.int64)
+    place[numbers.to_numpy()] = np.arange(len(numbers))
+    first, second = (place[pairs[name].to_numpy()] for name in ("query", "next"))
+    return pairs.filter(pl.Series(_are_one_edit(_letters(view.queries.gather(numbers)), first, second)))
+
+
+def _by_day(view: View) -> tuple[pl.DataFrame, list[str]]:
+    """Return who asked what, on each day if there are times, and the names of the columns beside the query."""
+    assert view.rows is not None
+    if not view.has_times:
+        return view.rows.select("user", "query").unique(), ["user"]
+    timed = view.rows.drop_nulls("time")
+    return timed.select("user", pl.col("time").dt.date().alias("day"), "query").unique(), ["user", "day"]
 
 
 def respelled(view: View, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -119,18 +176,13 @@ def respelled(view: View, pairs: pl.DataFrame) -> pl.DataFrame:
         return pairs.with_columns(n=pl.lit(1, pl.Int64)).clear()
     if view.has_times and view.exact_times:
         # Of queries at one moment either may be the first.
-        timed = view.rows.drop_nulls("time")
-        first = timed.join(pairs, on="query")
-        later = timed.select("user", next="query", next_time="time")
+        timed = view.rows.drop_nulls("time").with_columns(day=pl.col("time").dt.date())
+        later = timed.select("user", "day", next="query", next_time="time")
         soon = pl.col("next_time") - pl.col("time")
-        made = first.join(later, on=["user", "next"]).filter(
-            (soon >= pl.duration()) & (soon <= pl.duration(minutes=_MINUTES))
-        )
+        made = timed.join(pairs, on="query").join(later, on=["user", "day", "next"])
+        made = made.filter((soon >= pl.duration()) & (soon <= pl.duration(minutes=_MINUTES)))
     else:
-        day = [pl.col("time").dt.date().alias("day")] if view.has_times else []
-        rows = view.rows.drop_nulls("time") if view.has_times else view.rows
-        asked = rows.select("user", "query", *day).unique()
-        keys = [name for name in asked.columns if name != "query"]
+        asked, keys = _by_day(view)
         made = asked.join(pairs, on="query").join(asked.rename({"query": "next"}), on=[*keys, "next"])
     return made.select("user", "query", "next").unique().group_by("query", "next").agg(n=pl.len().cast(pl.Int64))
 
@@ -144,8 +196,7 @@ class Respellings:
     @classmethod
     def of(cls, view: View) -> Self | None:
         """Find the respellings of a log; None if there are none."""
-        there = view.n_asked > 0
-        made = respelled(view, neighbours(view.queries, among=there, of=there))
+        made = respelled(view, _asked_together(view))
         return cls(made=made.sort("query", "next")) if made.height else None
 
     def measure(self, view: View) -> Measures:
