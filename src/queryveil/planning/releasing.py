@@ -22,7 +22,7 @@ from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError, Re
 from queryveil.formats import read_log
 from queryveil.formats.atomic_folders import new_file
 from queryveil.pairing import ESTIMATED, Pair
-from queryveil.planning.candidates import by_turns, ladders
+from queryveil.planning.candidates import ladders
 from queryveil.planning.deciding import Decision, Finding
 from queryveil.planning.planned import PLAN_FILE, Planned, Wanted, read_wanted
 from queryveil.planning.searching import Search
@@ -98,8 +98,8 @@ def plan(
     _check_measured(inputs, wanted)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
-        runs = by_turns(ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns))
-        search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, runs=runs, started=started)
+        tried = ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns)
+        search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, ladders=tried, started=started)
         decision = search.climb()
     confirming = Confirming(
         wanted=wanted, inputs=inputs, folder=home / _RELEASE, seed=seed, end=search.end, force=force
