@@ -212,7 +212,7 @@ def _print_demo(done: Demo, folder: Path) -> None:
         f"Cost    {counts.n_rows_after:,} of {counts.n_rows_before:,} queries and "
         f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.",
         "",
-        "All methods side by side: what each keeps, and the highest risk of any attacker",
+        "All methods side by side: what each keeps, and what a recipient or the owner of a clicked site may find",
         "",
     )
     print_table(*done.comparison.table())
