@@ -93,9 +93,7 @@ def sign(
 class Attackers:
     """What attackers are given, and how many people they look for."""
 
-    public: str | None = options.file_option(
-        help="A log of the same kind by other people, for attackers to learn from."
-    )
+    public: str | None = options.file_option(help="A log by other people, to learn from.")
     people: Path | None = options.file_option(help="JSON lines with name and town.")
     later: str | None = options.file_option(help="A later log of the same people.")
     targets: int = setting(1000, help="Most people each looks for.")

@@ -231,7 +231,7 @@ def worst_off_section(report: Report) -> list[Block]:
 
 _AS_TYPED = {
     "Words kept as typed": ("words_as_typed", "log_size_kept", "terms_kept"),
-    "Queries kept as typed": ("queries_as_typed", "coverage_volume", "rows_kept", "users_kept"),
+    "Queries kept as typed": ("coverage_volume", "rows_kept", "users_kept"),
 }
 """The first figures of a report on what is kept, and the scores that say it, the best one first."""
 
