@@ -18,8 +18,8 @@ from pathlib import Path
 
 from queryveil.attacks import Person
 from queryveil.attacks.limits import Limit, risk
+from queryveil.attacks.names import label
 from queryveil.comparison import default_plan
-from queryveil.comparison.comparison import label
 from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.methods import METHODS
 from queryveil.comparison.plan import Run, plan_of

@@ -11,6 +11,7 @@ from tests.support.releases import released, released_tallies
 from queryveil.attacks import AuxiliaryData, attack
 from queryveil.attacks.attacker import Exposure
 from queryveil.attacks.later_log import LaterLog, Things
+from queryveil.comparison import compare
 from queryveil.data import GROUPS_SCHEMA, Groups, QueryLog
 from queryveil.methods import Km, Plink, Pseudonymise
 from queryveil.pairing import Pair, pseudonymised
@@ -102,6 +103,14 @@ def test_it_is_run_with_a_later_log_only() -> None:
     found = attack(log, release, later=log, only=("later_log",), seed=1).attempts[0]
     assert found.after.n_found == 9
     assert found.before is not None
+
+
+def test_methods_are_compared_by_it_where_a_later_log_is_given() -> None:
+    log = log_of({f"u{i}": [f"club{i}", "weather"] for i in range(20)})
+    given, not_given = (compare(log, "pseudonymise", later=later, holdout=0, seed=1) for later in (log, None))
+    found = {each.attacker: each for each in given.rows[0].judged.exposures}
+    assert found["later_log"].n_found == 20
+    assert "later_log" not in {each.attacker for each in not_given.rows[0].judged.exposures}
 
 
 def test_it_says_why_it_does_not_apply() -> None:

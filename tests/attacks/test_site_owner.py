@@ -76,6 +76,9 @@ def test_what_was_made_coarser_fits_all_that_it_may_stand_for() -> None:
     assert (found.n_targets, found.n_found) == (3, 2)
     hidden = log_of(user=["u1", "u2", "u3"], url=["a"] * 3, language=["all", None, "de"])
     assert attacked(log, hidden).n_found == 1
+    placed = log_of(user=["u1", "u2", "u3"], url=["a"] * 3, country=["DE", "fr", "JP"])
+    regions = log_of(user=["u1", "u2", "u3"], url=["a"] * 3, country=["Europe", "fr", "Asia"])
+    assert attacked(placed, regions).n_found == 2
     alone = log_of(user=["u1"], url=["b"], language=["fr"])
     assert attacked(alone, log_of(user=["u1"], url=["b"], language=["all"])).n_found == 1
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from queryveil import AskedEntities, AskedTexts, BraveWdp, Ec2026, Google2024, Mozilla, TextRule, verify
 from queryveil.checks.practice import parts_of, verify_asked_entities, verify_asked_texts, verify_text_rule
-from queryveil.data import CLICKS_SCHEMA, TALLIES_SCHEMA, QueryLog, Tallies
+from queryveil.data import CLICKS_SCHEMA, MORE_CLICKS_SCHEMA, TALLIES_SCHEMA, QueryLog, Tallies
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.practice.ec import entities
 from queryveil.release import Release, read_release
@@ -64,6 +64,24 @@ def test_a_click_counts_for_the_country_that_its_row_tells() -> None:
 
     assert verify_asked_texts(in_country("DE"), TEXTS, original=LOG).holds
     assert not verify_asked_texts(in_country("BR"), TEXTS, original=LOG).holds
+
+
+def with_more(**columns: object) -> Tallies:
+    clicks = texts({}, [("tea", "shop.example", 2)]).clicks
+    assert clicks is not None
+    more = [pl.lit(value, MORE_CLICKS_SCHEMA[name]).alias(name) for name, value in columns.items()]
+    return Tallies(frame=texts({"tea": 2}).frame, clicks=clicks.with_columns(more))
+
+
+def test_ranks_and_views_are_those_of_the_log() -> None:
+    log = QueryLog(frame=LOG.frame.with_columns(rank=pl.Series([1, 2, 1, 1, 1])))
+    assert verify_asked_texts(with_more(rank=1.5), TEXTS, original=log).holds
+    for wrong in (1.25, None):
+        data = with_more(rank=wrong)
+        assert [each.kind for each in verify_asked_texts(data, TEXTS, original=log).witnesses] == ["other_rank"]
+    # Nothing was shown in this log.
+    found = verify_asked_texts(with_more(views=3), TEXTS, original=log).witnesses
+    assert [each.in_words() for each in found] == ["a page was shown 3 times by its count, 0 in the original (row 1)"]
 
 
 def released(*rows: str, country: str | None = None) -> QueryLog:

@@ -51,6 +51,17 @@ def test_json_has_all_figures_and_no_text(run: Run, log_file: Path, release: Pat
     assert not any(text in done.stdout.lower() for text in TEXTS)
 
 
+def test_a_log_by_other_people_is_judged_on(run: Run, tmp_path: Path) -> None:
+    log, folder = tmp_path / "clicked.csv", tmp_path / "clicked"
+    rows = [f"persona{i},kestrel lantern,www.shop.example" for i in range(4)] + ["persona4,mulberry,www.elm.example"]
+    log.write_text("\n".join(("user,query,url", *rows)) + "\n", encoding="utf-8")
+    assert run("anonymize", "km", log, "-o", folder, "--k", 3, "--m", 2, "--keep", "url").returncode == 0
+    inside, outside = (run("measure", log, folder, *more) for more in ((), ("--public", log)))
+    assert "add --public LOG" in inside.stderr
+    assert "--public" not in outside.stderr
+    assert 0 < scores(run("measure", log, folder, "--public", log, "--json"))["ranking_kept"] < 1
+
+
 def test_the_key_beside_a_release_is_found(run: Run, log_file: Path, tmp_path: Path) -> None:
     key = tmp_path / "keyed.key"
     key.write_bytes(b"a secret of many letters")

@@ -19,7 +19,7 @@ import queryveil
 from queryveil import progress
 from queryveil.attacks.attacker import Person
 from queryveil.comparison import Plan, Run, compare, plan_of
-from queryveil.comparison.judged import ComparisonInput, Judged
+from queryveil.comparison.judged import ComparisonInput, Judged, judge
 from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
 from queryveil.errors import BadInput, BadParameter
@@ -70,6 +70,17 @@ def test_planted_people_are_found_in_what_promises_nothing_and_not_where_they_ar
     assert hidden is not None
     assert open_to_all is not None
     assert (hidden.n_found, open_to_all.n_found, open_to_all.n_targets) == (0, len(PEOPLE), len(PEOPLE))
+
+
+@pytest.mark.parametrize("holdout", [0.25, 0.0])
+def test_ranking_is_judged_on_the_people_held_out_and_the_log_is_looked_at_once(holdout: float) -> None:
+    log = synthesize(users=120, seed=2).log
+    inputs = ComparisonInput(log=log, n_targets=5, seed=1).with_holdout(holdout)
+    found = judge(Run(name="km", method="km", settings={"k": 2, "m": 1, "keep": "url"}), inputs)
+    assert {"ranking_kept", "completions_kept", "interests_kept"} <= {score.name for score in found.scores}
+    assert any("--public LOG" in text for text in found.notes) == (holdout == 0)
+    assert inputs.reference.public is inputs.public
+    assert "ranking" in vars(inputs.reference)
 
 
 def test_a_second_comparison_does_only_what_is_missing(tmp_path: Path) -> None:

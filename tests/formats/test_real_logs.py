@@ -48,6 +48,7 @@ def test_the_ubi_log_is_read_whole(tmp_path: Path) -> None:
     write_log(log, tmp_path / "again.ndjson")
     again = read_log(tmp_path / "again.ndjson")
     assert again.frame.equals(log.frame)
+    assert again.reading.n_fields_left_out == 0
     assert again.events is not None
     assert again.events.equals(log.events)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.house_rules import keep_the_house_rules
 
-from queryveil import BraveWdp, Ddg2026, Ec2026, Google2024, Mozilla
+from queryveil import AskedEntities, AskedTexts, BraveWdp, Ddg2026, Ec2026, Google2024, Mozilla, TextRule, verify
 from queryveil.data import EVENTS_SCHEMA, Format, Layout, QueryLog
 from queryveil.errors import BadInput, BadParameter, NotYet
 from queryveil.methods.practice.ec import coarser, entities, mini_sessions
@@ -53,6 +53,23 @@ def test_transactions_are_refused_and_so_is_a_cluster_for_now(method: Any) -> No
         method.anonymize(bags)
     with pytest.raises(NotYet, match="on Spark"):
         check_on_spark(method)
+
+
+def test_the_defaults_are_the_published_numbers() -> None:
+    assert Google2024().promise == AskedTexts(n_users=30, n_row_users=5, within="395d", rows_within="91d")
+    assert Ec2026().promise == AskedEntities(n_users=50, cell_users=1000, within="395d", listed="1826d")
+    assert BraveWdp().promise == TextRule(
+        most_characters=120,
+        most_logogram_characters=50,
+        many_words=9,
+        most_long_words=16,
+        most_digits=7,
+        longest_word=45,
+        longest_odd_word=20,
+        no_contacts=True,
+    )
+    assert BraveWdp().url_users == 20
+    assert (Mozilla().least_characters, Mozilla().name_score) == (6, 0.2)
 
 
 def dated(rows: Sequence[tuple[str, str, float]]) -> QueryLog:
@@ -118,6 +135,7 @@ def test_google_takes_views_from_impressions_and_clicks_from_events() -> None:
     clicks = Google2024(n_users=2, n_row_users=2).anonymize(log).tallies.clicks
     assert clicks is not None
     assert clicks.select("query", "url", "count", "views").rows() == [("tea", "x", 2, 2)]
+    assert verify(Google2024(n_users=2, n_row_users=2).anonymize(log), original=log).holds
 
 
 def test_google_is_defeated_by_whoever_plants_all_askers_but_one() -> None:

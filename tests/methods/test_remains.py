@@ -19,6 +19,7 @@ from queryveil.formats import read_log
 from queryveil.methods import (
     Clump,
     Dp,
+    Ec2026,
     Kdelta,
     Km,
     Partition,
@@ -46,6 +47,7 @@ METHODS: dict[str, Any] = {
     "partition": Partition(seed=1),
     "swap": Swap(seed=1),
     "query_threshold": QueryThreshold(seed=1),
+    "ec_2026": Ec2026(seed=1),
 }
 _FOUND = re.compile(
     r"(?:with|tried)((?: --[a-z-]+ \d+)+) (?:it would be|keeps most:) ([\d,]+) (\w+) and ([\d,]+) words"

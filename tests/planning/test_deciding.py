@@ -116,7 +116,7 @@ def test_what_goes_on_was_not_ruled_out_and_is_half_of_the_runs_at_most_or_eight
 ) -> None:
     limit = Limit(share=share)
     findings = [Finding.of(each, limit=limit, measure=MEASURE) for each in found]
-    kept = to_go_on_with(findings, limit=limit, share=part)
+    kept = to_go_on_with(findings, share=part)
     assert len(kept) <= max(8, (len(findings) + 1) // 2)
     assert all(one.judged.standing != "broken" for one in kept)
     assert all(spoken_against(one) * part <= share for one in kept)
@@ -197,4 +197,4 @@ def test_whoever_is_surely_beyond_the_limit_is_above_it(n_found: int, share: flo
 def test_what_is_above_the_limit_on_a_small_sample_may_be_below_it_on_the_whole_log(part: float, goes_on: bool) -> None:
     limit = Limit(share=0.05)
     finding = Finding.of(judged("one", exposure("vanity", 300)), limit=limit, measure=MEASURE)
-    assert bool(to_go_on_with([finding], limit=limit, share=part)) is goes_on
+    assert bool(to_go_on_with([finding], share=part)) is goes_on

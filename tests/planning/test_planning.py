@@ -20,11 +20,12 @@ import queryveil
 from queryveil.attacks import Person
 from queryveil.attacks.limits import risk
 from queryveil.comparison.judged import ComparisonInput, judge
+from queryveil.comparison.methods import settings_of
 from queryveil.comparison.plan import Run, plan_of
 from queryveil.comparison.workers import Workers
 from queryveil.errors import BadFile, BadInput, BadParameter, ReleaseExists
 from queryveil.planning import Planned, Wanted, read_wanted
-from queryveil.planning.candidates import by_turns, ladders
+from queryveil.planning.candidates import by_turns, ladders, stronger_than
 from queryveil.planning.deciding import Finding, spoken_against
 from queryveil.planning.searching import Search, sampled
 from queryveil.synthesis import synthesize, term_values
@@ -175,11 +176,14 @@ def test_a_search_that_was_killed_goes_on_from_what_it_had(tmp_path: Path, plan_
     assert marked == [result["run"]["name"]]
 
 
+LADDERS = tuple((run,) for run in WANTED.run)
+
+
 def searching(folder: Path, *, minutes: float = 10.0) -> Search:
     """Return a search for the runs of the plan file on samples, too."""
     wanted = Wanted(purpose="advertising", limit=0.5, readers=("acquaintance",), targets_seed=5, minutes=minutes)
     inputs = ComparisonInput(log=LOG, values=VALUES, seed=5, targets_seed=5)
-    return Search(wanted=wanted, inputs=inputs, folder=folder, workers=Workers(jobs=1), runs=WANTED.run, least_users=50)
+    return Search(wanted=wanted, inputs=inputs, folder=folder, workers=Workers(jobs=1), ladders=LADDERS, least_users=50)
 
 
 def test_samples_come_first_and_what_they_rule_out_is_not_tried_on_the_whole_log(tmp_path: Path) -> None:
@@ -230,18 +234,31 @@ def test_every_ladder_is_of_one_method_and_no_run_stands_on_two(purpose: str) ->
         Wanted(purpose=purpose, run=runs)
 
 
+def test_the_strongest_run_of_each_ladder_comes_first() -> None:
+    found = ladders("suggestions", columns=["user", "query"])
+    stronger, runs = stronger_than(found), by_turns(found)
+    assert {run.name for run in runs[: len(found)]} == {ladder[-1].name for ladder in found}
+    for i, run in enumerate(runs):
+        assert stronger[run.name] <= {each.name for each in runs[:i]}
+    assert stronger["km k=20 m=3"] == {"km k=50 m=3", "km k=100 m=3"}
+    assert not {run.method for run in runs} & {"plink", "clump", "partition"}
+
+
 def test_what_compare_has_by_itself_is_tried(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
-    runs = by_turns(ladders("suggestions", columns=["user", "query"]))
-    path.write_text(Wanted(purpose="suggestions", run=runs).to_toml(), encoding="utf-8")
+    runs = by_turns(ladders("advertising", columns=["user", "query"]))
+    path.write_text(Wanted(purpose="advertising", run=runs).to_toml(), encoding="utf-8")
     assert read_wanted(path).run == runs
     hide_nobody = ("pseudonymise", "token_hash")
     presets = [run for run in queryveil.comparison.default_plan().runs if run.method not in hide_nobody]
-    tried = [(run.method, run.settings) for run in runs]
-    defaults = {"swap": {"min_query_users": 1}, "dp": {"max_queries": 5}}
-    for run in presets:
-        same = (run.method, run.settings)
-        assert same in tried or (run.method, defaults.get(run.method, {}) | run.settings) in tried, run.name
+    missing = [run.name for run in presets if in_full(run) not in [in_full(each) for each in runs]]
+    assert missing == []
+
+
+def in_full(run: Run) -> tuple[str, dict[str, object]]:
+    """Return a run with all its settings, those that are not named at their defaults."""
+    defaults = {name: about.default for name, about in settings_of(run.method).items()}
+    return run.method, defaults | run.settings
 
 
 def test_bad_requests_are_one_line(tmp_path: Path, plan_file: Path) -> None:

@@ -18,7 +18,7 @@ from queryveil.errors import BadParameter
 from queryveil.methods import Clump, Dp, Kdelta, Km, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
 from queryveil.pairing import Pair
 from queryveil.release import ColumnPolicy, EventCounts, read_release
-from queryveil.utility import measure
+from queryveil.utility import measure, measuring
 
 KEPT = ColumnPolicy(keep=("events",))
 _FIRST = datetime(2026, 3, 4, 5, 6, 7)
@@ -171,10 +171,21 @@ def test_attackers_and_measures_see_the_clicks_of_both(policy: ColumnPolicy) -> 
     release = Km(k=2, m=1, columns=policy).anonymize(log)
     pair = Pair(log, release=release)
     assert pair.mismatch is None
-    assert ("url" in pair.released_rows.columns) is bool(policy.keep)
+    assert pair.original_rows.height == pair.baseline.original_rows.height == pair.baseline.released_rows.height
     assert {score.name for score in measure(log, release).scores} >= ({"top_urls_kept"} if policy.keep else set())
     found = SiteOwner(seed=1).skip_reason(pair, auxiliary=AuxiliaryData())
     assert (found is None) is bool(policy.keep)
+
+
+def test_releases_with_and_without_clicks_as_rows_are_measured_by_one_reference() -> None:
+    log = a_log()
+    reference = measuring.Reference(log=log)
+    for method in (Km(k=2, m=1), Km(k=2, m=1, columns=KEPT), Kdelta(k=2)):
+        release = method.anonymize(log)
+        pair = Pair(log, release=release)
+        shared = measuring.run(pair, reference=reference)
+        assert shared.scores == measure(log, release).scores
+        assert pair.given is log
 
 
 @examples(40)

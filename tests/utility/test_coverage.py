@@ -47,6 +47,12 @@ def test_coverage_is_counted_by_hand() -> None:
     assert value(found, "words_as_typed") == pytest.approx((2 + 1 + 1) / 11)
 
 
+def test_a_query_of_five_users_is_not_of_the_tail_of_fewer_than_five() -> None:
+    log = log_of({f"u{i}": ["red wine", "oak"][: 1 + (i < 4)] for i in range(5)})
+    found = measure(log, released(log_of({"x": ["red wine"]})))
+    assert [value(found, f"coverage_tail_{n}") for n in (5, 10)] == [0, 1 / 2]
+
+
 def test_a_query_counts_as_covered_however_small_its_count_is() -> None:
     found = measure(log_of(LOG), released_tallies({"red wine": 1}))
     assert (value(found, "coverage_volume"), value(found, "rows_kept")) == pytest.approx((3 / 7, 1 / 7))

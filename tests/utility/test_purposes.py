@@ -76,6 +76,31 @@ def test_ranking_is_that_of_the_definition(before: QueryLog, after: QueryLog, as
         assert (found.ndcg, found.likelihood) == pytest.approx(expected)
 
 
+def test_rarer_words_and_the_words_of_addresses_count_in_ranking() -> None:
+    pages = {
+        "elm tree": "www.wood.example",
+        "oak tree": "www.leaf.example",
+        "elm": "www.seed.example",
+        "tree": "www.elm.example",
+    }
+    rows = {"user": list("1234"), "query": list(pages), "url": list(pages.values())}
+    log = QueryLog.from_frame(rows)
+    public = QueryLog.from_frame(
+        {"user": ["9"] * 2, "query": ["elm oak tree", "tree wood"], "url": list(pages.values())[:2]}
+    )
+    exam = Ranking.of(view_of(log), judged=view_of(public).clicks, seed=0)
+    assert exam is not None
+    for clicks, found in ((clicks_of(log), exam.with_log), (Counter[tuple[str, str]](), exam.without)):
+        expected = plain_ranking(clicks, judged=clicks_of(public), pages=sorted(pages.values()))
+        assert (found.ndcg, found.likelihood) == pytest.approx(expected)
+
+
+def test_of_completions_asked_equally_often_each_has_the_last_place() -> None:
+    log = log_of({"u1": ["jam jar", "jam pot", "jam tart", "jam tart", "jam"]})
+    typed = pl.DataFrame({"query": ["jam pot", "jam tart", "jam lid"], "count": [1, 1, 1]})
+    assert reciprocal_rank(view_of(log), typed=typed) == pytest.approx((1 / 3 + 1 + 0) / 3)
+
+
 @examples(60)
 @given(before=clicked_logs(), after=clicked_logs(), asked=clicked_logs())
 def test_completions_are_those_of_the_definition(before: QueryLog, after: QueryLog, asked: QueryLog) -> None:

@@ -117,8 +117,7 @@ def swapped(pair: Pair) -> Reasons:
 def has_several_ids(pair: Pair) -> bool:
     """Return whether people have several ids in a release: one for each window, or for each mini-session."""
     promise = pair.release.promise
-    is_said = promise.window is not None or getattr(promise, "changes_ids", False)
-    return bool(is_said or pair.n_candidates > pair.n_users)
+    return promise.window is not None or promise.changes_ids or pair.n_candidates > pair.n_users
 
 
 def no_membership(auxiliary: AuxiliaryData) -> Reasons:

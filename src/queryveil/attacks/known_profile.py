@@ -33,12 +33,15 @@ class Association:
         self.share: Floats = (self._support + 0.5) / (people.n_rows + 1)
         self._of_one = lru_cache(maxsize=1000)(self._of_term)
 
-    def log_ratios(self, terms: Int64s) -> Floats:
+    def log_ratios(self, terms: Int64s, *, of: Int64s | None = None) -> Floats:
         """Return how many times as likely a term is of people who have each other one as of those who have not (log).
 
-        A row for each of the `terms`. Of a term with itself, and about of one that nobody has, it is 0.
+        A row for each of the `terms`, and a column for each term, or for those that are asked for. Of a term with
+        itself, and about of one that nobody has, it is 0.
         """
-        return np.array([self._of_one(term) for term in terms.tolist()]).reshape(len(terms), len(self._support))
+        asked = slice(None) if of is None else of
+        found = [self._of_one(term)[asked] for term in terms.tolist()]
+        return np.array(found).reshape(len(terms), len(self._support) if of is None else len(of))
 
     def _of_term(self, term: int) -> Floats:
         people = self._people.take(self._holders.row(term))
@@ -66,18 +69,33 @@ class Association:
         odds, listed = told.odds(group, population=self.share)
         chance = np.log(odds) + self.log_ratios(known).sum(axis=0)
         rest = np.setdiff1d(listed, known)
-        others = np.setdiff1d(np.arange(len(odds)), np.union1d(listed, known))
-        terms = np.concatenate([rest, others[np.argsort(-chance[others], kind="stable")[:_N_OTHERS]]])
+        is_other = np.ones(len(odds), np.bool_)
+        is_other[listed] = is_other[known] = False
+        terms = np.concatenate([rest, likeliest(chance, among=np.flatnonzero(is_other))])
         sizes = len(rest), len(listed) - len(rest), told.members[group]
         seen = [np.ones(len(terms)), np.log(odds[terms]), *(np.full(len(terms), size) for size in sizes)]
         for some in (known, rest):
             likeness = self.directions[some] @ self.directions[terms].T * (some[:, None] != terms)
-            for each in (self.log_ratios(some)[:, terms], likeness):
+            for each in (self.log_ratios(some, of=terms), likeness):
                 seen += [each.sum(axis=0) / max(1, len(some)), each.max(0, initial=-9.0), each.min(0, initial=9.0)]
         n, table = len(rest), np.column_stack(seen)
         # What counts of a term that the group lists, and of another, is learned apart.
         apart = np.concatenate([np.kron([1, 0], table[:n]), np.kron([0, 1], table[n:])])
         return terms, np.column_stack([chance[terms], apart])
+
+
+def likeliest(chance: Floats, *, among: Int64s) -> Int64s:
+    """Return the likeliest terms, the first ones first, and of equals those of the lowest number.
+
+    >>> likeliest(np.array([0.1, 0.3, 0.2, 0.3]), among=np.array([0, 1, 3])).tolist()
+    [1, 3, 0]
+    """
+    falling = -chance[among]
+    if len(among) > _N_OTHERS:
+        # Few of many are sorted.
+        some = np.flatnonzero(falling <= np.partition(falling, _N_OTHERS - 1)[_N_OTHERS - 1])
+        among, falling = among[some], falling[some]
+    return among[np.argsort(falling, kind="stable")[:_N_OTHERS]]
 
 
 class GroupShares:

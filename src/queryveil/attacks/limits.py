@@ -125,7 +125,7 @@ class Limit:
         )
 
 
-NEED_PUBLIC = ("membership", "known_profile", "token_inversion")
+NEED_PUBLIC = ("membership", "known_profile", "sensitive", "token_inversion")
 """Attackers that a public log is for."""
 _COSTLY = ("added_rows", "stitch", "sybil", "sybil_early", "neighbour")
 """Attackers that take longer than all the others together, the longest last."""

@@ -9,7 +9,7 @@ import polars as pl
 from queryveil.attacks import _scoring
 from queryveil.attacks.attacker import AuxiliaryData, Exposure, Reasons, Seeker
 from queryveil.data import QueryLog, Tallies
-from queryveil.guarantees import DifferentialPrivacy
+from queryveil.guarantees import REGIONS, DifferentialPrivacy
 from queryveil.pairing import Pair
 from queryveil.rng import generator
 from queryveil.text.tokens import normal_form
@@ -24,11 +24,11 @@ class SiteOwner(Seeker):
     An access log has a line for each click in the original: the page, the visitor, the time, and whatever else the
     release kept (a device, a country, a language). A row is attributed if exactly one visitor came to the page at its
     time, truncated as in the release, with the same other columns. What is missing there, or is no value that any visit
-    has, was made coarser and fits every visit; a part before a hyphen fits the whole (`en` to `en-GB`). Of counted
-    clicks a row is a query, a page and what else is told; it is attributed likewise. Found are rows that are attributed
-    to the person whose row it is, or who alone clicked the page for the query; a made-up row is nobody's click. By
-    chance is what somebody finds who names for every row the visitor with most clicks of all, the best guess without
-    looking at the release.
+    has, was made coarser and fits every visit; a part before a hyphen fits the whole (`en` and `en-GB`), and a region
+    of the world its countries. Of counted clicks a row is a query, a page and what else is told; it is attributed
+    likewise. Found are rows that are attributed to the person whose row it is, or who alone clicked the page for the
+    query; a made-up row is nobody's click. By chance is what somebody finds who names for every row the visitor with
+    most clicks of all, the best guess without looking at the release.
 
     - `n_targets`: the most rows with a page that are looked at.
     - `seed`: repeats which rows are drawn.
@@ -74,19 +74,23 @@ def sole_visitors(rows: pl.DataFrame, *, visits: pl.DataFrame) -> pl.Series:
     exact = [name for name in rows.columns if name not in _WHERE]
     numbered = rows.with_row_index("row")
     for name in (name for name in rows.columns if name in _WHERE):
-        values = visits[name].drop_nulls().unique()
-        known = pl.concat([values, values.str.extract(_FIRST_PART)]).drop_nulls().unique()
+        values = visits.select(name, coarser=_coarser(name, pl.col(name)))
+        known = pl.concat([values[name], values["coarser"].rename(name)]).drop_nulls().unique()
         numbered = numbered.with_columns(pl.when(pl.col(name).is_in(known.implode())).then(name).alias(name))
     both = numbered.join(visits.unique(), on=exact, how="inner", nulls_equal=True)
     for name in (name for name in rows.columns if name in _WHERE):
         told, had = pl.col(name), pl.col(f"{name}_right")
-        both = both.filter(told.is_null() | (told == had) | (told == had.str.extract(_FIRST_PART)))
+        both = both.filter(told.is_null() | (told == had) | (told == _coarser(name, had)))
     who = both.group_by("row").agg(n=pl.col("visitor").n_unique(), visitor=pl.col("visitor").first())
     alone = numbered.join(who.filter(pl.col("n") == 1), on="row", how="left", maintain_order="left")
     return alone["visitor"].fill_null(-1)
 
 
-_FIRST_PART = r"^([^-_]+)[-_]"
+def _coarser(name: str, value: pl.Expr) -> pl.Expr:
+    """Return what a value may have become: a country its region of the world, anything else what is before a hyphen."""
+    if name == "country":
+        return value.str.to_uppercase().replace_strict(REGIONS, default=None, return_dtype=pl.String)
+    return value.str.extract(r"^([^-_]+)[-_]")
 
 
 def _knows(seen: list[str]) -> str:

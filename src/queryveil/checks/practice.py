@@ -6,7 +6,7 @@ with the method.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from unicodedata import category
 
@@ -57,15 +57,44 @@ def _of_clicks(data: Tallies, promise: AskedTexts, original: QueryLog, counted: 
     yield found_in(stray, kind="stray_click")
     where = [name for name in ("device", "country") if name in rows.columns]
     on = ["query", "url", *where]
-    clicks = []
-    for each in counted:
-        of_rows = original.with_frame(each).with_clicks_as_rows().frame
-        if "url" in of_rows.columns:
-            told = [pl.col(name).fill_null("unknown") if name in of_rows.columns else pl.lit("") for name in where]
-            clicks.append(of_rows.with_columns(each.alias(name) for each, name in zip(told, where, strict=True)))
+    told = [original.with_frame(each.with_columns(_told(each, where))) for each in counted]
+    made = [log.with_clicks_as_rows().frame for log in told]
+    clicks = [each for each in made if "url" in each.columns]
     users = [each.group_by(on).agg(n=pl.col("user").n_unique()) for each in clicks]
     yield _fewer(rows, users, on=on, needed=promise.n_row_users, kind="unmade_click")
     yield _other(rows, [each.group_by(on).agg(n=pl.len()) for each in clicks], on=on, kind="other_click")
+    if "views" in rows.columns:
+        views = [_shown(log).group_by(on).agg(n=pl.len()) for log in told]
+        yield _other(rows.with_columns(count="views"), views, on=on, kind="other_views")
+    if "rank" in rows.columns:
+        ranked = [each for each in clicks if "rank" in each.columns]
+        means = [each.group_by(on).agg(mean=pl.col("rank").mean()) for each in ranked]
+        joined = [rows.join(each, on=on, how="left", maintain_order="left") for each in means]
+        near = [(each["rank"] - each["mean"]).abs() <= _ROUNDED for each in joined]
+        both_none = [each["rank"].is_null() & each["mean"].is_null() for each in joined]
+        is_right = np.zeros(rows.height, np.bool_)
+        for one, other in zip(near, both_none, strict=True):
+            is_right |= (one.fill_null(value=False) | other).to_numpy()
+        wrong = rows.filter(~is_right).select("row", support=pl.lit(1), needed=pl.lit(0))
+        yield found_in(wrong, kind="other_rank")
+
+
+_ROUNDED = 1e-6
+
+
+def _told(rows: pl.DataFrame, where: Sequence[str]) -> list[pl.Expr]:
+    """Return the device and the country of each row as released ones tell them."""
+    there = [pl.col(name).fill_null("unknown") if name in rows.columns else pl.lit("").alias(name) for name in where]
+    return [each.alias(name) for each, name in zip(there, where, strict=True)]
+
+
+def _shown(log: QueryLog) -> pl.DataFrame:
+    """Return a row for each time that a page was shown for a text."""
+    if log.events is None or "search" not in log.columns:
+        return log.frame.clear().with_columns(url=pl.lit(None, pl.String))
+    first = log.frame.drop("url", strict=False).drop_nulls("search").unique("search", keep="first", maintain_order=True)
+    shown = log.events.filter(pl.col("action").str.to_lowercase() == "impression")
+    return first.join(shown.select("search", url="object"), on="search")
 
 
 def _asked(log: QueryLog, *, by_python: bool) -> pl.DataFrame:

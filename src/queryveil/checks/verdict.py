@@ -24,7 +24,8 @@ _OfNoise = Literal["no_noise", "odd_noise", "weak_noise", "parts_epsilon", "part
 _OfCounts = Literal["small_count", "untidy_query", "unasked_query", "large_count"]
 _OfClicks = Literal["small_click", "stray_click", "unmade_click", "large_click"]
 _OfTexts = Literal["rare_part", "text_length", "text_words", "text_letters", "text_contact", "other_count"]
-_OfPractice = Literal["small_cell", "joined_rows", "other_click"]
+_OfPages = Literal["other_click", "other_views", "other_rank"]
+_OfPractice = Literal["small_cell", "joined_rows", _OfPages]
 _OfRows = Literal["more_columns", "odd_id", "not_made_up"]
 _OfManifest = Literal["other_promise", "other_parts", "other_items", "other_size", "other_clicks", "other_order"]
 _OfLogs = Literal[_OfHistories, _OfTransactions, _OfClusters, _OfGroups, _OfMembers, _OfPools]
@@ -36,7 +37,7 @@ _ABOUT_QUERIES: tuple[Kind, ...] = (
     *get_args(_OfTexts),
 )
 """What is shown of these are whole queries."""
-_ABOUT_CLICKS: tuple[Kind, ...] = (*get_args(_OfClicks), "other_click")
+_ABOUT_CLICKS: tuple[Kind, ...] = (*get_args(_OfClicks), *get_args(_OfPages))
 """Of these, a query and a URL."""
 UNIT = 1e-15
 """In a witness, epsilons and deltas are whole numbers of this."""
@@ -155,6 +156,8 @@ _SENTENCES: Mapping[Kind, str] = {
     "small_cell": "a device, country and language are those of {n:user} of the original, {are_needed}",
     "other_count": "a text was asked {n:time} by its count, {needed:,} in the original ({rows})",
     "other_click": "a page was clicked {n:time} by its count, {needed:,} in the original ({rows})",
+    "other_views": "a page was shown {n:time} by its count, {needed:,} in the original ({rows})",
+    "other_rank": "the mean rank of a page is not that of its clicks in the original ({rows})",
     "text_length": "a text breaks the rule on its length ({rows})",
     "text_words": "a text breaks the rule on its words ({rows})",
     "text_letters": "a text breaks the rule on its letters and digits ({rows})",

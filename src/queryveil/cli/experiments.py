@@ -33,6 +33,7 @@ class Judging:
     exposure: str | None = setting(None, metavar="NAME[:N]", help="Attacker in the picture; binding.", panel=_JUDGING)
     holdout: float | None = setting(None, help="Users left out as the public; 0.25.", panel=_JUDGING)
     public: str | None = setting(None, metavar="FILE", help="A public log in their place.", panel=_JUDGING)
+    later: str | None = setting(None, metavar="FILE", help="A log of the same people, of another time.", panel=_JUDGING)
     people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_JUDGING)
     values: Any = setting(None, metavar="FILE", help="Table of term values.", panel=_JUDGING)
     targets: int = setting(1000, help="People an attacker seeks.", panel=_JUDGING)
@@ -45,6 +46,7 @@ class Judging:
             **{name: getattr(self, name) for name in ("limit", "purpose", "utility", "exposure", "holdout", "values")},
             "readers": None if self.reader is None else options.parse_list(self.reader),
             "public": None if self.public is None else reading.read(self.public),
+            "later": None if self.later is None else reading.read(self.later),
             "people": () if self.people is None else read_people(self.people),
             "n_targets": self.targets,
         }
@@ -113,6 +115,7 @@ class Asked:
     reader: str | None = setting(None, metavar="NAME,..", help="Who will read it; everybody.", panel=_ASKED)
     minutes: float | None = setting(None, help="Time for the search; 10.", panel=_ASKED)
     public: str | None = setting(None, metavar="FILE", help="A public log of the same kind.", panel=_ASKED)
+    later: str | None = setting(None, metavar="FILE", help="A log of the same people, of another time.", panel=_ASKED)
     people: Path | None = setting(None, metavar="FILE", help="Names and towns to look for.", panel=_ASKED)
     values: Any = setting(None, metavar="FILE", help="Table of term values, for advertising.", panel=_ASKED)
 
@@ -124,6 +127,7 @@ class Asked:
             **{name: getattr(self, name) for name in ("limit", "minutes", "values")},
             "readers": None if self.reader is None else options.parse_list(self.reader),
             "public": None if self.public is None else reading.read(self.public),
+            "later": None if self.later is None else reading.read(self.later),
             "people": () if self.people is None else read_people(self.people),
         }
 
@@ -208,7 +212,7 @@ def _print_demo(done: Demo, folder: Path) -> None:
         f"Cost    {counts.n_rows_after:,} of {counts.n_rows_before:,} queries and "
         f"{counts.n_users_after:,} of {counts.n_users_before:,} people are left.",
         "",
-        "All methods side by side: what each keeps, and the highest risk of any attacker",
+        "All methods side by side: what each keeps, and what a recipient or the owner of a clicked site may find",
         "",
     )
     print_table(*done.comparison.table())

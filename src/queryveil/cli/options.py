@@ -159,13 +159,7 @@ def parse_list(text: str | None) -> tuple[str, ...]:
 
 
 Exceptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--except",
-        metavar="ATTACKER=REASON",
-        help="Rule an attacker out, and say why; may be repeated.",
-        rich_help_panel="What they are judged by",
-    ),
+    list[str] | None, typer.Option("--except", metavar="NAME=REASON", help="Rule an attacker out; repeat for more.")
 ]
 
 

@@ -101,6 +101,7 @@ def compare(
     *,
     folder: Path | str | None = None,
     public: QueryLog | None = None,
+    later: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
     limit: float | str | None = None,
@@ -122,6 +123,7 @@ def compare(
     - plan: a value, the path of a TOML file, or methods with settings: `"km:k=5:m=2,clump"`; if none, every method
     - folder: where figures are kept, so that a second call does only what is missing
     - public: a log by other people in place of the users held out
+    - later: a log of the same people, under the same ids, from another time
     - people, values: whom attackers look for by name, and what terms are worth
     - limit, purpose, utility, readers, exceptions, exposure, holdout: as in a plan, which they override
     - n_targets: people that each attacker looks for, at most
@@ -148,7 +150,9 @@ def compare(
     home = None if folder is None else Folder.at(folder)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     progress.step("parting the users")
-    inputs = ComparisonInput(log=whole, public=public, people=people, values=values, n_targets=n_targets, seed=seed)
+    inputs = ComparisonInput(
+        log=whole, public=public, later=later, people=people, values=values, n_targets=n_targets, seed=seed
+    )
     inputs = inputs.with_holdout(wanted.holdout)
     if inputs.log.n_users == 0:
         raise BadInput("there is nobody to compare methods on; give a log with users, or a smaller holdout")

@@ -40,9 +40,10 @@ _QUERIES = {
     "is_text": pl.Boolean,
 }
 _EVENTS = {**EVENTS_SCHEMA, "time": pl.String()}
-_OF_QUERY = frozenset(("query_id", "client_id", "user_query", "timestamp", "query_attributes"))
+_OF_ALL = ("query_id", "client_id", "user_query", "timestamp", "application")
+_OF_QUERY = frozenset((*_OF_ALL, "query_attributes"))
 # Whose event it is and what was asked says the query.
-_OF_EVENT = frozenset(("query_id", "client_id", "user_query", "timestamp", "action_name", "event_attributes"))
+_OF_EVENT = frozenset((*_OF_ALL, "action_name", "event_attributes"))
 _LARGEST = 2**63 - 1
 
 _Event = tuple[str | None, str | None, str | None, str | None, int | None, str | None, float | None]
@@ -100,7 +101,7 @@ class UbiReader(Reader):
         user, text, search = (one.get(name) for name in ("client_id", "user_query", "query_id"))
         attributes = _attributes(one.get("query_attributes"))
         of_roles = [_named(attributes, names) for names in ATTRIBUTES.values()] if attributes else _NO_ROLES
-        n_others = len(one.keys() - _OF_QUERY) + len(attributes)
+        n_others = _n_others(one, known=_OF_QUERY) + len(attributes)
         self.tally.n_fields += n_others - sum(value is not None for value in of_roles)
         shared = (scalar_as_text(user), scalar_as_text(text), as_text(one.get("timestamp")))
         return *shared, scalar_as_text(search) or None, *of_roles, isinstance(text, str | None)
@@ -115,7 +116,7 @@ class UbiReader(Reader):
         n_taken += (rank is not None) + (dwell is not None) + bool(thing) + bool(position)
         if search is not None and not _ROLE_NAMES.isdisjoint(attributes):
             n_taken += self._take_attributes(attributes, search)
-        n_all = len(one.keys() - _OF_EVENT) + len(attributes) + len(thing) + len(position)
+        n_all = _n_others(one, known=_OF_EVENT) + len(attributes) + len(thing) + len(position)
         self.tally.n_fields += n_all - n_taken
         action, time = one.get("action_name"), as_text(one.get("timestamp"))
         action = action if type(action) is str else scalar_as_text(action)
@@ -176,6 +177,12 @@ def _target(one: dict[str, Any]) -> str | None:
 
 _NOTHING: dict[str, Any] = {}
 _NO_ROLES: list[str | None] = [None] * len(ATTRIBUTES)
+
+
+def _n_others(one: dict[str, Any], *, known: frozenset[str]) -> int:
+    """Count the fields of a document that are not known; that it comes from this program tells nothing."""
+    is_other = bool(one.get("application", APPLICATION) != APPLICATION)
+    return len(one.keys() - known) + is_other
 
 
 def _attributes(value: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from queryveil.text.tokens import tokenize
 LITTLE, FEW = 0.25, 0.1
 """Little is left if it is below this share of rows, or of words as typed where that is fewer than `FEW_WORDS`."""
 FEW_WORDS = 50
-MOST_ROWS = 50_000
-"""In larger logs no other settings are tried: it would take longer than the release itself."""
+MOST_ROWS, MOST_ROWS_OF_SLOW = 50_000, 10_000
+"""In larger logs no other settings are tried, which would take more than a second or two."""
 _WEAKER = {
     "km": ("k", "m"),
     "kdelta": ("k", "min_cluster_users"),
@@ -30,6 +30,7 @@ _WEAKER = {
     "ec_2026": ("n_users", "cell_users"),
 }
 """By method, the settings that decide how much is left: the lower, the more, and the less is protected."""
+_SLOW = ("ec_2026", "google_2024")
 _EPSILONS = (2.0, 5.0, 10.0)
 _SOME = 5
 """With so many noisy counts it is not by the luck of the noise that there are any."""
@@ -127,8 +128,8 @@ def warn_if_little(method: Any, data: Data, release: Release) -> Release:
 def _way_out(method: Any, data: Data, left: Remains, *, name: str) -> str:
     names = _WEAKER.get(name, ())
     if not names:
-        return "a log of more users keeps more"
-    if data.n_rows > MOST_ROWS:
+        return "no weaker setting is known to keep more"
+    if data.n_rows > (MOST_ROWS_OF_SLOW if name in _SLOW else MOST_ROWS):
         flags = " or ".join(settings_of(type(method))[each].flag for each in names)
         return f"a smaller {flags} keeps more, for less protection; so does a log of more users"
     best, kept = method, left
@@ -167,11 +168,14 @@ def _weaker(method: Any, *, names: tuple[str, ...]) -> Iterator[Any]:
 def _values(value: int | None, *, name: str) -> list[int | None]:
     """Return a setting and lower values of it.
 
-    >>> _values(10, name="k"), _values(None, name="m"), _values(2, name="min_cluster_users")
-    ([10, 5, 3, 2], [None, 1], [2, 1])
+    >>> _values(10, name="k"), _values(None, name="m"), _values(50, name="n_users")
+    ([10, 5, 3, 2], [None, 1], [50, 16, 5, 2])
     """
-    is_of_users = name in ("k", "n_users", "n_row_users", "cell_users")
-    lower = [value // 2, 3, 2] if is_of_users and value is not None else [1]
+    lower = [1]
+    if value is not None and name in ("k", "n_users"):
+        lower = [value // 2, 3, 2] if name == "k" else [value // 3, value // 10, 2]
+    elif name in ("n_row_users", "cell_users"):
+        lower = [2]
     return list(dict.fromkeys([value, *(each for each in lower if value is None or 1 <= each < value)]))
 
 

@@ -20,6 +20,7 @@ from queryveil.release import (
     Manifest,
     Release,
     TimeDetail,
+    as_made_from,
     pseudonyms_of_window_ids,
     window_numbers,
 )
@@ -84,11 +85,12 @@ def released_texts(release: Release) -> tuple[Int32s, pl.Series, pl.Series]:
 class Pair:
     """An original and a release of it, as attackers and measures look at them.
 
-    Where clicks were released, among events or as rows, both sides have a row for each click. Everything is computed
+    Where rows of the release were made of clicks, the original has a row for each click, too. Everything is computed
     once, on first use. The terms of both sides have one `vocabulary`. A candidate is a user of a
     released log, or else a transaction, a group or a tallied query.
 
     - `original`: what the release was made from. Attackers need a log.
+    - `given`: the same as it was given, with its clicks among the events.
     - `release`: the release.
     - `key`: the key of keyed ids or of hashed terms, if there are any.
     - `taxonomy`: the taxonomy that items moved up in, if that is not WordNet.
@@ -103,19 +105,12 @@ class Pair:
     release: Release
     key: bytes | None = None
     taxonomy: Taxonomy | None = None
-    _n_rows: int = field(init=False)
+    given: Original = field(init=False)
 
     def __post_init__(self) -> None:
-        log, release = self.original, self.release
-        has_events = isinstance(release.data, QueryLog) and release.data.events is not None
-        is_of_clicks = has_events or release.manifest.rows_are_clicks
-        n_rows = log.n_rows if has_events else None
-        if is_of_clicks and isinstance(log, QueryLog):
-            log = log.with_clicks_as_rows()
-        object.__setattr__(self, "original", log)
-        object.__setattr__(self, "_n_rows", log.n_rows if n_rows is None else n_rows)
-        if has_events:
-            object.__setattr__(self, "release", replace(release, data=release.log.with_clicks_as_rows()))
+        object.__setattr__(self, "given", self.original)
+        if isinstance(self.original, QueryLog):
+            object.__setattr__(self, "original", as_made_from(self.original, self.release.manifest))
 
     @classmethod
     def pseudonymised(cls, log: QueryLog) -> Self:
@@ -139,7 +134,7 @@ class Pair:
     @property
     def mismatch(self) -> str | None:
         """Why the original is not what the release was made from, by the number of its rows; None if it may be."""
-        release, n_rows = self.release, self._n_rows
+        release, n_rows = self.release, self.original.n_rows
         n_before = release.manifest.counts.n_rows_before
         # A stream counts what came while it ran, which may be a part of the log; noisy counts do not tell its size.
         if isinstance(release.promise, DifferentialPrivacy) or getattr(release.promise, "remembered", None) is not None:

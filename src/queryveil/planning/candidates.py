@@ -128,10 +128,19 @@ def _there(wanted: Mapping[str, PlanValue], columns: Sequence[str]) -> dict[str,
 
 
 def by_turns(found: Sequence[tuple[Run, ...]]) -> tuple[Run, ...]:
-    """Return the runs of all ladders, one step of each in turn, so that whoever stops early has seen something of all.
+    """Return the runs of all ladders, one step of each in turn from the strongest down.
+
+    Whoever stops early has seen something of all, and what is the most likely to be under a limit.
 
     >>> [run.name for run in by_turns(ladders("suggestions", columns=["user", "query"]))][:2]
-    ['km k=5 m=1', 'km k=5 m=1 repeats=once']
+    ['km k=100 m=1', 'km k=100 m=1 repeats=once']
     """
     longest = max((len(ladder) for ladder in found), default=0)
-    return tuple(ladder[i] for i in range(longest) for ladder in found if i < len(ladder))
+    return tuple(ladder[-1 - i] for i in range(longest) for ladder in found if i < len(ladder))
+
+
+def stronger_than(found: Sequence[tuple[Run, ...]]) -> dict[str, frozenset[str]]:
+    """Return by name of a run the names of those that promise more on the same ladder."""
+    return {
+        run.name: frozenset(other.name for other in ladder[i + 1 :]) for ladder in found for i, run in enumerate(ladder)
+    }

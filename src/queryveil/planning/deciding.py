@@ -17,18 +17,20 @@ class Finding:
     """One run, what it keeps for the purpose, and what the limit says of it.
 
     - `judged`: what came of the run.
+    - `limit`: the limit.
     - `ruling`: what the limit says of the attackers that were tried.
     - `utility`: the score of the purpose; None if it was not measured.
     """
 
     judged: Judged
+    limit: Limit
     ruling: Ruling
     utility: Score | None
 
     @classmethod
     def of(cls, judged: Judged, *, limit: Limit, measure: str) -> Self:
         utility = next((score for score in judged.scores if score.name == measure), None)
-        return cls(judged=judged, ruling=limit.ruling(judged.exposures), utility=utility)
+        return cls(judged=judged, limit=limit, ruling=limit.ruling(judged.exposures), utility=utility)
 
     @property
     def name(self) -> str:
@@ -201,20 +203,26 @@ def spoken_against(finding: Finding) -> float:
     return float(max((0.0, *ends)))
 
 
-def to_go_on_with(findings: Sequence[Finding], *, limit: Limit, share: float) -> tuple[Finding, ...]:
-    """Return the runs that are worth judging on more users, half of them or more, the most promising first.
+def is_ruled_out(finding: Finding, *, share: float) -> bool:
+    """Return whether a run that was judged on a share of the users is above the limit on all of them.
 
     Exposure falls with the number of users at most in proportion: a person is one of twice as many. So a run that is
     above the limit on a sample may pass on the whole log, unless the sure part of what was found is above the limit
     even when scaled down by the share of users in the sample.
+    """
+    return spoken_against(finding) * share > finding.limit.share
+
+
+def to_go_on_with(findings: Sequence[Finding], *, share: float) -> tuple[Finding, ...]:
+    """Return the runs that are worth judging on more users, the most promising first: half of them, or eight.
 
     - `share`: the share of the users of the log that the runs were judged on.
     """
     known = [one for one in findings if one.judged.standing in ("holds", "failed", "promises nothing")]
-    possible = [one for one in known if spoken_against(one) * share <= limit.share]
+    possible = [one for one in known if not is_ruled_out(one, share=share)]
     possible.sort(key=lambda one: -one.useful)
-    within = [one for one in possible if spoken_against(one) <= limit.share]
-    above = [one for one in possible if spoken_against(one) > limit.share]
+    within = [one for one in possible if not is_ruled_out(one, share=1.0)]
+    above = [one for one in possible if is_ruled_out(one, share=1.0)]
     n_most = max(_FEWEST, (len(findings) + 1) // 2)
     # By turns: the useful ones may all turn out to be above the limit, the safe ones to keep nothing.
     turns = [one for both in _zip_longest(within, above) for one in both]

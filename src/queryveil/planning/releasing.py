@@ -22,7 +22,7 @@ from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError, Re
 from queryveil.formats import read_log
 from queryveil.formats.atomic_folders import new_file
 from queryveil.pairing import ESTIMATED, Pair
-from queryveil.planning.candidates import by_turns, ladders
+from queryveil.planning.candidates import ladders
 from queryveil.planning.deciding import Decision, Finding
 from queryveil.planning.planned import PLAN_FILE, Planned, Wanted, read_wanted
 from queryveil.planning.searching import Search
@@ -48,6 +48,7 @@ def plan(
     minutes: float | None = None,
     plan: Path | str | None = None,
     public: QueryLog | None = None,
+    later: QueryLog | None = None,
     people: Sequence[Person] = (),
     values: pl.DataFrame | None = None,
     jobs: int = 1,
@@ -67,7 +68,8 @@ def plan(
     - exceptions: attackers that are left out, each with the reason
     - minutes: how long the search may take, 10 if not said
     - plan: the file of an earlier search, to do it again; what else is given overrides it
-    - public, people, values: a public log, people to look for by name, and what terms are worth
+    - public, later, people, values: a public log, one of the same people from another time, people to look for by name,
+      and what terms are worth
     - jobs: with more than 1, runs have processes of their own; a script must work below `if __name__ == "__main__":`
     - seed: repeats the release, too; not for releases
     - force: replace the release in `folder`, and search anew
@@ -90,12 +92,14 @@ def plan(
     wanted = _with_seed(wanted, home, seed=seed)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     drawn = wanted.targets_seed if wanted.targets_seed is not None else _derived(seed, 1)
-    inputs = ComparisonInput(log=whole, public=public, people=people, values=values, seed=drawn, targets_seed=drawn)
+    inputs = ComparisonInput(
+        log=whole, public=public, later=later, people=people, values=values, seed=drawn, targets_seed=drawn
+    )
     _check_measured(inputs, wanted)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
-        runs = by_turns(ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns))
-        search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, runs=runs, started=started)
+        tried = ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns)
+        search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, ladders=tried, started=started)
         decision = search.climb()
     confirming = Confirming(
         wanted=wanted, inputs=inputs, folder=home / _RELEASE, seed=seed, end=search.end, force=force
@@ -235,6 +239,7 @@ class Confirming:
             original=self.inputs.log,
             key=key,
             public=self.inputs.public,
+            later=self.inputs.later,
             people=self.inputs.people,
             remake=made.method.anonymize,
             values=self.inputs.values,

@@ -17,7 +17,8 @@ from queryveil.comparison.plan import Run
 from queryveil.comparison.running import Folder
 from queryveil.comparison.workers import Workers
 from queryveil.data import QueryLog
-from queryveil.planning.deciding import Decision, Finding, spoken_against, to_go_on_with
+from queryveil.planning.candidates import by_turns, stronger_than
+from queryveil.planning.deciding import Decision, Finding, is_ruled_out, spoken_against, to_go_on_with
 from queryveil.planning.planned import Rung, Wanted
 from queryveil.rng import generator
 
@@ -41,7 +42,7 @@ class Search:
     - `inputs`: the whole log, and what attackers and measures are given.
     - `folder`: where results are kept, so that a search that was ended goes on.
     - `workers`: who does the runs.
-    - `runs`: what is tried, if what is wanted does not name it.
+    - `ladders`: what is tried, if what is wanted does not name it.
     - `started`: when it began, by the monotonic clock.
     - `least_users`: fewer users in a sample tell too little of what is found among all.
     """
@@ -50,7 +51,7 @@ class Search:
     inputs: ComparisonInput
     folder: Path
     workers: Workers
-    runs: Sequence[Run] = ()
+    ladders: Sequence[tuple[Run, ...]] = ()
     started: float = field(default_factory=time.monotonic)
     least_users: int = 400
     rungs: list[Rung] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Search:
 
     def climb(self) -> Decision:
         """Judge all that is to be tried, and return what follows."""
-        n_all, runs = self.inputs.log.n_users, self.wanted.run or self.runs
+        n_all, runs = self.inputs.log.n_users, self.wanted.run or by_turns(self.ladders)
         sizes = [n for n in (round(share * n_all) for share in _SHARES) if n >= self.least_users]
         for i, n_users in enumerate(() if self.wanted.run else sizes):
             runs = self._on_sample(runs, n_users, part=_FOR_SAMPLES * (i + 1) / len(sizes))
@@ -91,7 +92,7 @@ class Search:
         found = self._judge(runs, sample, name=f"{n_users}", end=lambda: end)
         limit, measure = self.wanted.as_limit, self.wanted.for_purpose.measure
         findings = [Finding.of(judged, limit=limit, measure=measure) for judged in found]
-        kept = to_go_on_with(findings, limit=limit, share=share)
+        kept = to_go_on_with(findings, share=share)
         tried = {one.name for one in findings}
         # What there was no time for may still be tried on the whole log, after what is known to be promising.
         left = (run for run in runs if run.name not in tried)
@@ -127,8 +128,19 @@ class Search:
             home.keep(judged)
             self._learn(judged, n_users)
 
+        stronger, share = stronger_than(self.ladders), n_users / self.inputs.log.n_users
+        limit, measure = self.wanted.as_limit, self.wanted.for_purpose.measure
+
+        def is_hopeless(run: Run) -> bool:
+            found = (results[name] for name in stronger.get(run.name, ()) if name in results)
+            return any(is_ruled_out(Finding.of(each, limit=limit, measure=measure), share=share) for each in found)
+
         def in_time() -> Iterator[Run]:
-            for run in missing:
+            left = list(missing)
+            while left:
+                # A run whose stronger neighbour was ruled out comes last: most likely it would be, too.
+                run = min(left, key=is_hopeless)
+                left.remove(run)
                 if time.monotonic() + self._expected(run, n_users) <= end():
                     yield run
 

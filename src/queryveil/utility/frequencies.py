@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from queryveil.data import Bools, Floats, Int8s, Int64s
+from queryveil.data import Bools, Floats, Int8s, Int64s, QueryLog
 from queryveil.data.rows import Rows
 from queryveil.kernels import njit
 from queryveil.pairing import ESTIMATED, Identity, Pair
@@ -20,10 +20,15 @@ N_RANKED = 1000
 
 def frequencies(pair: Pair) -> Measures:
     """Measure the most frequent queries, and the most frequent URLs if both logs have some."""
-    original, released = pair.original_rows, pair.released_rows
-    urls = original["url"] if "url" in original.columns else None
-    clicked = released.select("url", count=pl.lit(1)) if "url" in released.columns else None
+    urls, released = urls_of(pair.log), urls_of(pair.release.log)
+    clicked = None if released is None else released.to_frame("url").with_columns(count=pl.lit(1))
     return frequencies_of_counts(*pair.n_asked) + top_urls(urls, clicked)
+
+
+def urls_of(log: QueryLog) -> pl.Series | None:
+    """Return the URL of each click of a log, missing ones where a row is none; None if there is no URL at all."""
+    clicks = log.with_clicks_as_rows().frame
+    return clicks["url"] if "url" in clicks.columns and clicks["url"].null_count() < clicks.height else None
 
 
 def frequencies_of_counts(before: Int64s, after: Int64s) -> Measures:

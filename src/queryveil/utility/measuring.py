@@ -1,6 +1,6 @@
 """Measure the utility of a release with all measures that apply."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from queryveil.text.taxonomy import Taxonomy
 from queryveil.text.tokens import Tokens, split_items, tokenize
 from queryveil.utility import kept
 from queryveil.utility.coverage import CountQueries, count_queries, counted_by_user, coverage, words_as_typed
-from queryveil.utility.frequencies import Trends, category_profiles, frequencies, frequencies_of_counts, top_urls
+from queryveil.utility.frequencies import (
+    Trends,
+    category_profiles,
+    frequencies,
+    frequencies_of_counts,
+    top_urls,
+    urls_of,
+)
 from queryveil.utility.interests import Interests, no_interests
 from queryveil.utility.kept import GENERALISATION, generalisation
 from queryveil.utility.personalised import group_search
@@ -78,6 +85,11 @@ class Reference:
     seed: int = 0
 
     @cached_property
+    def of_clicks(self) -> "Reference":
+        """The same of the original with a row for each click, for releases that were made of such rows."""
+        return replace(self, log=self.log.with_clicks_as_rows())
+
+    @cached_property
     def pair(self) -> Pair:
         """The original beside itself."""
         return Pair.pseudonymised(self.log)
@@ -135,7 +147,7 @@ class Reference:
 
 def reference_of(pair: Pair, *, public: QueryLog | None = None, seed: int = 0) -> Reference | None:
     """Return what measures need of the original of a pair; None where that is no log."""
-    return Reference(log=pair.original, public=public, seed=seed) if isinstance(pair.original, QueryLog) else None
+    return Reference(log=pair.given, public=public, seed=seed) if isinstance(pair.given, QueryLog) else None
 
 
 def _last_fifth(log: QueryLog, *, seed: int) -> QueryLog:
@@ -163,9 +175,11 @@ def run(
     - `only`: the score that is wanted; measures that cannot give it may be left out.
     """
     release = pair.release
-    if reference is not None and reference.log is not pair.original:
+    if reference is not None and reference.log is not pair.given:
         raise BadInput("the reference must hold the log that is beside the release")
     reference = reference or reference_of(pair)
+    if reference is not None and pair.original is not pair.given:
+        reference = reference.of_clicks
     if reference is not None:
         # The terms of the original are taken out once for both.
         reference.__dict__.setdefault("pair", pair.baseline)
@@ -323,8 +337,7 @@ def _measure_counts(pair: Pair, reference: Reference, *, values: pl.DataFrame | 
     found += kept.advertising(terms, values=values)
     progress.step("measuring search")
     found += frequencies_of_counts(before, after)
-    urls = pair.log.frame["url"] if "url" in pair.log.columns else None
-    return found + top_urls(None if urls is None or urls.null_count() == len(urls) else urls, _clicked(pair.release))
+    return found + top_urls(urls_of(pair.log), _clicked(pair.release))
 
 
 def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
@@ -343,6 +356,6 @@ def _query_counts(pair: Pair) -> tuple[Tokens, Int64s, Int64s]:
 def _clicked(release: Release) -> pl.DataFrame | None:
     if isinstance(release.data, Tallies):
         return release.data.clicks
-    if "url" not in release.log.columns:
+    if (urls := urls_of(release.log)) is None:
         return None
-    return release.log.frame.drop_nulls("url").group_by("url").agg(count=pl.len().cast(pl.Int64))
+    return urls.drop_nulls().to_frame("url").group_by("url").agg(count=pl.len().cast(pl.Int64))

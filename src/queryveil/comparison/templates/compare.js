@@ -93,11 +93,12 @@
       const end = front.at(-1);
       if (!end || row.loss < end.loss || String(point(row)) === String(point(end))) front.push(row);
     }
-    taken.push([left, level - 20, left + 90, level]);
+    const beside = free([left, level - 20, left + 90, level]) ? left : right - 85;
+    taken.push([beside, level - 20, beside + 85, level]);
     const line = 'fill="none" stroke="currentColor" stroke-width="1.4"';
     under.innerHTML = (front[0] ? `<path ${line} class="after" d="M${front.map(row => row.at).join("L")}"/>` : "") +
       `<path ${line} class="limit" stroke-dasharray="6 4" d="M${left} ${level}H${right}"/>` +
-      `<text class="limit" x="${left + 2}" y="${level - 6}">limit ${percent(limit)}</text>`;
+      `<text class="limit" x="${beside + 2}" y="${level - 6}">limit ${percent(limit)}</text>`;
     let names = "";
     all("[data-dot]").forEach((node, i) => {
       const row = rows[i], look = row === best ? "picked" : "";
