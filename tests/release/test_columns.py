@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from queryveil.checks import verify
+from queryveil.data import QueryLog
 from queryveil.errors import BadParameter
+from queryveil.methods import Km
 from queryveil.release import ColumnPolicy, Ids, TimeDetail
 from queryveil.rng import generator
 from queryveil.text.tokens import encode
@@ -255,3 +258,23 @@ def test_a_protected_column_leaves_unasked_and_without_a_warning() -> None:
     assert "url" not in report.kept
     assert "url" not in report.dropped
     assert not any("url" in warning for warning in policy.warnings(FRAME.columns, protected=("url",)))
+
+
+def test_a_release_whose_ids_were_kept_leaves_under_fresh_ones_and_is_the_same_else() -> None:
+    users = [f"persona{i:02}" for i in range(12) for _ in range(2)]
+    log = QueryLog.from_frame({"user": users, "query": ["kettle", "tea pot"] * 12})
+    kept = Km(k=2, m=1, columns=ColumnPolicy(ids=Ids.KEEP)).anonymize(log)
+    fresh = kept.with_fresh_ids(generator(5))
+    before, after = kept.log.frame, fresh.log.frame
+    assert after.drop("user").equals(before.drop("user"))
+    pairs = pl.DataFrame({"before": before["user"], "after": after["user"]}).unique()
+    assert len(pairs) == pairs["before"].n_unique() == pairs["after"].n_unique() == 12
+    assert set(after["user"]) == {str(n) for n in range(1, 13)}
+    # Numbers in the order of the ids would tell who is who to whoever knows all ids.
+    assert pairs.sort("before")["after"].to_list() != [str(n) for n in range(1, 13)]
+    assert fresh.manifest.columns.ids == "fresh"
+    assert [text for text in kept.manifest.warnings if text not in fresh.manifest.warnings] == [
+        "user ids are the original ones: whoever knows an id knows the person's rows"
+    ]
+    assert verify(fresh).holds
+    assert fresh.with_fresh_ids(generator(5)) is fresh

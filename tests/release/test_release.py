@@ -23,8 +23,7 @@ from queryveil.formats import Format, Layout, extension, layout_for, read_log, w
 from queryveil.formats.atomic_folders import whole
 from queryveil.guarantees import KmAnonymity
 from queryveil.methods import Km
-from queryveil.release import MANIFEST, ColumnPolicy, Ids, Release, read_release, reserved
-from queryveil.rng import generator
+from queryveil.release import MANIFEST, ColumnPolicy, Release, read_release, reserved
 from queryveil.testing import tiny_log
 
 TERMS = ("kestrel", "lantern", "mulberry", "nutmeg", "हिन्दी")
@@ -388,23 +387,3 @@ def test_cells_that_a_spreadsheet_would_calculate_are_counted_and_left_as_they_a
     assert told == [f"cells that a spreadsheet would take for formulas: {n}; import the file as text"] * (n > 0)
     assert set(read.log.frame["note"]) == set(notes)
     assert read.as_written.warnings == read.manifest.warnings
-
-
-def test_a_release_whose_ids_were_kept_leaves_under_fresh_ones_and_is_the_same_else() -> None:
-    users = [f"persona{i:02}" for i in range(12) for _ in range(2)]
-    log = QueryLog.from_frame({"user": users, "query": ["kettle", "tea pot"] * 12})
-    kept = Km(k=2, m=1, columns=ColumnPolicy(ids=Ids.KEEP)).anonymize(log)
-    fresh = kept.with_fresh_ids(generator(5))
-    before, after = kept.log.frame, fresh.log.frame
-    assert after.drop("user").equals(before.drop("user"))
-    pairs = pl.DataFrame({"before": before["user"], "after": after["user"]}).unique()
-    assert len(pairs) == pairs["before"].n_unique() == pairs["after"].n_unique() == 12
-    assert set(after["user"]) == {str(n) for n in range(1, 13)}
-    # Numbers in the order of the ids would tell who is who to whoever knows all ids.
-    assert pairs.sort("before")["after"].to_list() != [str(n) for n in range(1, 13)]
-    assert fresh.manifest.columns.ids == "fresh"
-    assert [text for text in kept.manifest.warnings if text not in fresh.manifest.warnings] == [
-        "user ids are the original ones: whoever knows an id knows the person's rows"
-    ]
-    assert verify(fresh).holds
-    assert fresh.with_fresh_ids(generator(5)) is fresh
