@@ -62,10 +62,15 @@ def test_every_command_and_every_option_is_explained(path: tuple[str, ...]) -> N
 def test_the_commands_are_the_verbs() -> None:
     verbs = [" ".join(path) for path, command in commands() if not hasattr(command, "commands")]
     assert sorted(verbs) == [
+        "anonymize brave-wdp",
         "anonymize clump",
+        "anonymize ddg-2026",
         "anonymize dp",
+        "anonymize ec-2026",
+        "anonymize google-2024",
         "anonymize kdelta",
         "anonymize km",
+        "anonymize mozilla",
         "anonymize partition",
         "anonymize plink",
         "anonymize pseudonymise",
@@ -79,6 +84,7 @@ def test_the_commands_are_the_verbs() -> None:
         "inspect",
         "keygen",
         "measure",
+        "plan",
         "profiles",
         "report",
         "reproduce",

@@ -122,7 +122,8 @@ def test_texts_of_the_release_are_shown_only_when_asked_for(run: Run, release: P
 def test_what_was_asked_wrongly_is_one_line(refused: Refused, release: Path, tmp_path: Path) -> None:
     assert refused("report", release, "--format", "txt") == "format must be html, md, json or pdf, got txt"
     assert refused("report", release, "--lang", "it") == "lang must be en, de, fr or es, got it"
-    assert "limit must be a share such as 5% or 0.05" in refused("report", release, "--limit", "7x")
+    said = "limit must be a share such as 5% or 0.05, at most 100%, got 7x"
+    assert refused("report", release, "--limit", "7x") == said
     assert "except must be one of " in refused("report", release, "--except", "nobody=since")
     said = "except must be an attacker with the reason why: sybil=REASON, got sybil"
     assert refused("report", release, "--except", "sybil") == said

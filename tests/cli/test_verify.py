@@ -247,7 +247,7 @@ def test_a_weaker_promise_or_another_method_fails(run: Run, release: Path, expec
     [
         (
             "",
-            "expect must be a method (km, clump, partition, transactions, kdelta, plink, swap, dp), then its settings",
+            "expect must be a method (km, clump, partition, transactions, kdelta, plink, swap, dp, google_2024, ",
         ),
         ("magic k=3", "expect must be a method ("),
         ("km l=3", "expect must be of km one of k=, m=, window=, time_unit=, items=, got l=3"),

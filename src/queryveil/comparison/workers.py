@@ -18,7 +18,7 @@ from queryveil.comparison.judged import ComparisonInput, Judged, judge, name_of
 from queryveil.comparison.plan import Run
 from queryveil.errors import BadParameter
 
-_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS")
+_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _PATIENCE_SECONDS = 5
 _READY = b"ready"
 _NO_MORE: Any = object()

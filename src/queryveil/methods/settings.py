@@ -346,13 +346,13 @@ class Google2024Settings:
 class Ec2026Settings:
     """Release mini-sessions of texts whose words enough users asked, as the EU ordered in 2026."""
 
-    n_users: int = setting(50, at_least=2, help="Users who must have asked each word, name, address, phone.")
-    within: str | None = setting("395d", help="Stretch of time in which they did; none: all of the log.", **_WITHIN)
-    listed: str | None = setting("1826d", help="How far back such stretches count; none: to its start.", **_WITHIN)
+    n_users: int = setting(50, at_least=2, help="Users of each word, name, phone.")
+    within: str | None = setting("395d", help="Time in which they did, or none.", **_WITHIN)
+    listed: str | None = setting("1826d", help="How far back that counts, or none.", **_WITHIN)
     cell_users: int = setting(1000, at_least=2, help="Users of each device, country and language.")
-    most_words: int = setting(10, at_least=1, help="Most words of a text; not published.")
-    session_rows: int = setting(3, at_least=1, help="Most rows of a mini-session; not published.")
-    session_minutes: int = setting(30, at_least=1, help="A pause that ends a mini-session; not published.")
+    most_words: int = setting(10, at_least=1, help="Most words of a text.")
+    session_rows: int = setting(3, at_least=1, help="Most rows of a mini-session.")
+    session_minutes: int = setting(30, at_least=1, help="A pause that ends it.")
     seed: int | None = setting(None, repr=False, **_SEED)
 
 
@@ -369,13 +369,13 @@ class BraveWdpSettings:
     """Release single rows whose text keeps the rules of Brave's Web Discovery Project."""
 
     most_characters: int = setting(120, at_least=1, help="Most characters of a text.")
-    most_logogram_characters: int = setting(50, at_least=1, help="Most in Chinese, Japanese, Korean, Thai.")
-    many_words: int = setting(9, at_least=1, help="Words of a text that count as many.")
-    most_long_words: int = setting(16, at_least=0, help="Words of 4 letters that such a text may have.")
+    most_logogram_characters: int = setting(50, at_least=1, help="Most if Asian.")
+    many_words: int = setting(9, at_least=1, help="Words that count as many.")
+    most_long_words: int = setting(16, at_least=0, help="Most of 4 letters then.")
     most_digits: int = setting(7, at_least=0, help="Most digits in a run.")
     longest_word: int = setting(45, at_least=1, help="Most characters of a word.")
-    longest_odd_word: int = setting(20, at_least=1, help="Most of one that is not plain letters.")
-    url_users: int = setting(20, at_least=1, help="Users a kept page address needs.")
+    longest_odd_word: int = setting(20, at_least=1, help="Of one with other signs.")
+    url_users: int = setting(20, at_least=1, help="Users a kept URL needs.")
     seed: int | None = setting(None, repr=False, **_SEED)
 
 

@@ -40,12 +40,14 @@ def rank_clicks(
     shares: Floats,
     rarity: Floats,
     popularity: Floats,
+    ascending: Floats,
 ) -> tuple[Int64s, Floats]:
     """Return the place and the chance of each judged page of each query; of pages that score the same, the last.
 
     `own` are the pages clicked after each query, `words` its words, `pages` and `shares` those clicked after each word.
+    `ascending` is the popularity in order.
     """
-    n_pages, ascending = len(popularity), np.sort(popularity)
+    n_pages = len(popularity)
     extra, is_touched, touched = np.zeros(n_pages), np.zeros(n_pages, np.bool_), np.empty(n_pages, np.int64)
     place, chance = np.zeros(len(judged.values), np.int64), np.zeros(len(judged.values))
     for j in range(len(judged.ptr) - 1):
@@ -144,6 +146,7 @@ class Ranking:
         total = known.group_by("page").agg(pl.col("count").sum())
         popularity = np.ones(n_pages)
         popularity[total["page"].to_numpy()] += total["count"].to_numpy()
+        popularity /= popularity.sum()
         judged = self.judged.join(asked, on="query", maintain_order="left").join(
             self.pages, on="url", maintain_order="left"
         )
@@ -156,7 +159,8 @@ class Ranking:
             pages,
             np.array(n_after, np.float64),
             rarity,
-            popularity / popularity.sum(),
+            popularity,
+            np.sort(popularity),
         )
         n = judged["count"].to_numpy()
         likelihood = float((n * np.log(chance)).sum() / n.sum())
