@@ -55,11 +55,11 @@ class Isolation:
 def isolation_of(release: Release, *, tokens: Tokens | None = None) -> Isolation:
     """Count the records alone in a release: all rows of one id, or one transaction; `tokens` are those of its rows.
 
-    >>> from queryveil.methods import Km
+    >>> from queryveil.methods import Pseudonymise
     >>> from queryveil.testing import tiny_log
-    >>> found = isolation_of(Km(k=2, m=1).anonymize(tiny_log()))
+    >>> found = isolation_of(Pseudonymise().anonymize(tiny_log()))
     >>> found.n_records, [(each.by, each.n) for each in found.alone][:2]
-    (4, [('1 term', 0), ('2 terms', 2)])
+    (4, [('1 term', 4), ('2 terms', 4)])
     """
     data = release.data
     if isinstance(data, Groups):
