@@ -13,12 +13,13 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from queryveil.attacks import Person
 from queryveil.attacks.limits import Limit, risk
 from queryveil.attacks.names import label
+from queryveil.attacks.readers import READERS
 from queryveil.comparison.judged import ComparisonInput, Judged
 from queryveil.comparison.plan import plan_of
 from queryveil.comparison.running import judge_all
@@ -102,25 +103,26 @@ class Practice:
             rows.append([name, *cells])
         return _table(["risk by attacker", *(each.name for each in there)], rows)
 
-    def picture(self, *, across: str) -> str:
-        """Return a drawing of the highest risk of each run against a score."""
+    def picture(self, *, across: str, readers: Sequence[str]) -> str:
+        """Return a drawing of the highest risk of each run, of the attackers that stand for readers, against a score."""
+        limit = replace(self.limit, readers=tuple(readers))
         dots = [
             Dot(
-                label=each.name,
+                label=re.sub(r" (keep|clicks)=\S+", "", each.name),
                 x=score,
-                y=self.limit.ruling(each.exposures).risk,
+                y=limit.ruling(each.exposures).risk,
                 kind=_KINDS.get(each.standing, "other"),
             )
             for each in self.found
-            if each.exposures and (score := _score(each, across)) is not None
+            if limit.ruling(each.exposures).binding and (score := _score(each, across)) is not None
         ]
         chart = dot_chart(
             title="What is kept, and what is exposed",
             description=_LEGEND,
             x_label=across.replace("_", " "),
-            y_label="highest risk of any attacker",
+            y_label=f"highest risk of any attacker ({', '.join(READERS[name].title for name in readers)})",
             dots=dots,
-            limit=self.limit.share,
+            limit=limit.share,
         )
         return _alone(str(chart), names=[dot.label for dot in dots])
 
@@ -177,6 +179,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=0.05)
     parser.add_argument("--reader", help="readers of the release, with commas; all if none are named")
     parser.add_argument("--across", default="coverage_tail_10", help="the score that the picture has across")
+    parser.add_argument("--shown", default="recipient", help="the readers whose attackers the picture shows")
     parser.add_argument("--table", type=Path, help="a file for the tables in Markdown")
     parser.add_argument("--picture", type=Path, help="a file for the picture, SVG")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -191,7 +194,9 @@ def main() -> None:
     if given.table is not None:
         given.table.write_text(practice.markdown(), encoding="utf-8")
     if given.picture is not None:
-        given.picture.write_text(practice.picture(across=given.across), encoding="utf-8")
+        given.picture.write_text(
+            practice.picture(across=given.across, readers=given.shown.split(",")), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
