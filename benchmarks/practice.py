@@ -104,7 +104,7 @@ class Practice:
         return _table(["risk by attacker", *(each.name for each in there)], rows)
 
     def picture(self, *, across: str, readers: Sequence[str]) -> str:
-        """Return a drawing of the highest risk of each run, of the attackers that stand for readers, against a score."""
+        """Return a drawing of the highest risk of each run from the attackers of readers, against a score."""
         limit = replace(self.limit, readers=tuple(readers))
         dots = [
             Dot(
