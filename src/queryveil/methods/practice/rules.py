@@ -222,11 +222,11 @@ def has_long_number(text: str, *, most: int) -> bool:
     if first is not None:
         words[first] = ""
     rest = " ".join(words)
-    numbers = re.findall("[0-9]+", re.sub("[^a-z0-9]", "", rest))
-    numbers = [number for number in numbers if len(number) >= _SHORTEST_NUMBER]
+    runs = re.findall("[0-9]+", re.sub("[^a-z0-9]", "", rest))
+    numbers = [run for run in runs if len(run) >= _SHORTEST_NUMBER]
     if len(numbers) == 1 and len(numbers[0]) == _EAN_DIGITS and numbers[0] in rest and _is_ean(numbers[0]):
-        return False
-    return any(len(number) > most for number in numbers)
+        runs.remove(numbers[0])
+    return any(len(run) > most for run in runs)
 
 
 def _is_issn(word: str) -> bool:
