@@ -35,6 +35,7 @@ from queryveil.text.identifiers.table import identifier_table
 
 _NUMBERS = (IdentifierKind.SSN, IdentifierKind.ACCOUNT, IdentifierKind.VEHICLE, IdentifierKind.DEVICE)
 """The kinds of numbers that have a check digit, as those of cards, accounts, cars and telephones."""
+_NO_EVENTS = "addresses of pages that enough users clicked are kept by url, and events have those of all"
 _PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX, *_NUMBERS)
 
 
@@ -161,7 +162,7 @@ class BraveWdp(BraveWdpSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules, each with an id of its own."""
-        whole, log = log, rows_for(log, self.columns)
+        whole, log = log, rows_for(log, self.columns, refusal=_NO_EVENTS)
         self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="brave-wdp")
         progress.step("reading texts")
