@@ -121,6 +121,14 @@ def test_a_full_name_is_counted_as_one() -> None:
     assert not verify_asked_entities(released("waltraud ottinger"), WORDS, original=log).holds
 
 
+@pytest.mark.parametrize("sign", ["\U0001fae8", "\U0001e030", "\u0378"], ids=["symbol", "mark", "nothing"])
+def test_signs_younger_than_this_python_stand_at_ends_of_words_as_the_method_has_them(sign: str) -> None:
+    log = log_of({"u1": [f"tea{sign}"], "u2": ["tea"], "u3": ["tea"]})
+    release = Ec2026(n_users=2).anonymize(log)
+    assert verify(release, original=log).holds
+    assert sorted(entities(pl.Series([f"tea{sign}"]))[0]) == parts_of(f"tea{sign}")
+
+
 PARTS = st.lists(
     st.sampled_from(["waltraud ottinger", "12 kestrel street", ",", "55801", "212-555-0143", "gout!", "(tea)", "?"]),
     min_size=1,
@@ -149,6 +157,23 @@ def test_a_text_that_breaks_the_rule_is_found_among_others(rule: TextRule, text:
     verdict = verify_text_rule(released("kettle", text), rule)
     assert verdict.witnesses[0].rows == (2,)
     assert not verdict.holds
+
+
+@pytest.mark.parametrize(
+    ("method", "text", "stays"),
+    [
+        (BraveWdp(), "ad\u0131@mail.example", True),
+        (BraveWdp(), "ad-\u017f@mail.example", True),
+        (BraveWdp(), "adi@mail.example", False),
+        (BraveWdp(most_digits=1), "route 66", False),
+        (BraveWdp(most_digits=1), "route 6", True),
+        (BraveWdp(most_digits=2), "route 6-6", True),
+        (BraveWdp(most_digits=0), "route 6", False),
+    ],
+)
+def test_method_and_checker_agree_on_letters_and_short_numbers(method: BraveWdp, text: str, *, stays: bool) -> None:
+    assert (method.anonymize(log_of({"u1": [text]})).log.n_rows == 1) is stays
+    assert verify_text_rule(released(text), method.promise).holds is stays
 
 
 def test_rows_that_share_an_id_are_found_where_each_stands_alone() -> None:

@@ -138,6 +138,17 @@ def test_google_takes_views_from_impressions_and_clicks_from_events() -> None:
     assert verify(Google2024(n_users=2, n_row_users=2).anonymize(log), original=log).holds
 
 
+def test_google_takes_clicks_and_views_from_the_first_row_of_a_search_alone() -> None:
+    queries = {"user": ["1", "1", "2"], "query": ["zanzibar", "tea", "tea"], "search": ["a", "a", "b"]}
+    events = {"search": ["a", "a", "b"], "action": ["click", "impression", "click"], "object": ["x", "x", "x"]}
+    log = QueryLog.from_frame(queries, events=events)
+    release = Google2024(n_users=2, n_row_users=2).anonymize(log)
+    # The first row of search a is of another text, which is not released.
+    assert release.tallies.clicks is not None
+    assert release.tallies.clicks.is_empty()
+    assert verify(release, original=log).holds
+
+
 def test_google_is_defeated_by_whoever_plants_all_askers_but_one() -> None:
     planted = {f"attacker{i}": ["kestrel clinic lanternford"] for i in range(29)}
     with_target = log_of({"persona1": ["kestrel clinic lanternford"], **planted})
@@ -196,6 +207,14 @@ def test_places_and_devices_become_coarser_step_by_step_and_what_is_left_alone_g
     assert rows[4:6] == [("all", "Europe", "all")] * 2
     # That somebody is in Brazil is not settled, and the row goes.
     assert is_small.tolist() == [False] * 6 + [True]
+
+
+def test_a_log_may_tell_regions_already_and_nothing_is_no_place() -> None:
+    countries = ["Europe", "DE", "FR", "BR", "ZZ", "", None]
+    log = clicked([(f"u{i}", "tea", None) for i in range(7)], country=countries)
+    release = Ec2026(n_users=2, cell_users=2).anonymize(log)
+    assert sorted(release.log.frame["country"]) == ["Europe"] * 3 + ["all"] * 4
+    assert verify(release, original=log).holds
 
 
 def test_a_row_of_a_cell_that_is_too_small_is_counted_and_does_not_leave() -> None:

@@ -97,6 +97,17 @@ def test_brave_lets_an_address_leave_once_so_many_users_clicked_it() -> None:
     assert release.manifest.removed["page_addresses_of_few_users"] == 2
 
 
+def test_brave_refuses_events_which_have_addresses_of_pages_whoever_clicked_them() -> None:
+    for log in (
+        QueryLog.from_frame({"user": ["1"], "query": ["tea"], "url": ["own.example"], "rank": [1]}),
+        QueryLog.from_frame(
+            {"user": ["1"], "query": ["tea"], "search": ["1"]}, events={"search": ["1"], "action": [""]}
+        ),
+    ):
+        with pytest.raises(BadParameter, match="addresses of pages that enough users clicked are kept by url"):
+            BraveWdp(columns=ColumnPolicy(keep=("events",))).anonymize(log)
+
+
 @pytest.mark.parametrize("method", [BraveWdp, Mozilla])
 def test_ids_that_would_join_rows_are_refused(method: type[BraveWdp | Mozilla]) -> None:
     with pytest.raises(BadParameter, match="ids must be fresh or keyed: kept ids would join what was taken apart"):

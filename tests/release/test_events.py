@@ -109,6 +109,27 @@ def test_shared_times_leave_without_those_of_events() -> None:
     assert release.log.events["time"].null_count() == release.log.events.height
 
 
+def test_where_queries_have_no_times_those_of_events_do_not_leave() -> None:
+    log = a_log()
+    release = Pseudonymise(columns=ColumnPolicy(time="keep", keep=("events",))).anonymize(  # type: ignore[arg-type]
+        QueryLog(frame=log.frame.drop("time"), events=log.events)
+    )
+    assert release.manifest.columns.time == "drop"
+    assert release.log.events is not None
+    assert release.log.events["time"].null_count() == release.log.events.height
+
+
+@pytest.mark.parametrize("texts", [["gout", "tea"], ["tea", "gout"]])
+def test_events_of_a_search_of_several_texts_leave_only_if_all_of_these_do(texts: list[str]) -> None:
+    queries = {"user": ["a", "a", "b", "b"], "query": [*texts, "tea", "tea"], "search": ["1", "1", "2", "2"]}
+    events = {"search": ["1", "2"], "action": ["click", "click"], "object": ["gout.example", "tea.example"]}
+    release = QueryThreshold(k=2, columns=KEPT).anonymize(QueryLog.from_frame(queries, events=events))
+    assert release.log.frame["query"].to_list() == ["tea"] * 3
+    assert release.log.events is not None
+    assert release.log.events["object"].to_list() == ["tea.example"]
+    assert release.manifest.events == EventCounts(kept={"click": 1}, dropped={"click": 1})
+
+
 def test_a_search_that_lasts_from_one_window_to_the_next_does_not_join_them() -> None:
     queries = {"user": ["a"] * 2 + ["b"] * 2, "query": ["tea"] * 4, "search": ["1", "1", "2", "2"]}
     times = [datetime(2026, 3, 4), datetime(2026, 3, 5)] * 2

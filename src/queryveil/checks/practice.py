@@ -8,7 +8,7 @@ with the method.
 import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from unicodedata import category
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -40,13 +40,14 @@ def verify_asked_texts(data: Tallies, promise: AskedTexts, *, original: QueryLog
     untidy = (rows["query"] != folded_all(rows["query"])) & (rows["query"] != lowered_all(rows["query"]))
     found = [found_in(rows.filter(untidy).select("row", support=pl.lit(1), needed=pl.lit(0)), kind="untidy_query")]
     asked = [_asked(original, by_python=by_python) for by_python in (True, False)]
-    of_texts = [_last(each, promise.within).group_by("query").agg(n=pl.col("user").n_unique()) for each in asked]
+    recent = [_last(each, promise.within).filter(pl.col("query") != "") for each in asked]
+    of_texts = [each.group_by("query").agg(n=pl.col("user").n_unique()) for each in recent]
     found.append(_fewer(rows, of_texts, on=["query"], needed=promise.n_users, kind="unasked_query"))
     counted = [_last(each, promise.rows_within) for each in asked]
     sums = [each.group_by("query").agg(n=pl.len()) for each in counted]
     found.append(_other(rows, sums, on=["query"], kind="other_count"))
     if data.clicks is not None:
-        found += _of_clicks(data, promise, original, counted)
+        found += _of_clicks(data, promise, original, [_last(each, promise.rows_within, keep=True) for each in asked])
     return verdict.joined(*found)
 
 
@@ -106,11 +107,17 @@ def _asked(log: QueryLog, *, by_python: bool) -> pl.DataFrame:
     return log.frame.with_columns(query=forms.gather(texts.codes))
 
 
-def _last(rows: pl.DataFrame, within: str | None) -> pl.DataFrame:
-    """Return the rows of the last part of a log; a row without a time is one of them."""
+def _last(rows: pl.DataFrame, within: str | None, *, keep: bool = False) -> pl.DataFrame:
+    """Return the rows of the last part of a log; a row without a time is one of them.
+
+    `keep`: keep the others without a text, since clicks are of the first row of a search.
+    """
     if within is None or "time" not in rows.columns:
         return rows
-    return rows.filter(parse_window(within) > _AGE)
+    is_last = parse_window(within) > _AGE
+    return (
+        rows.with_columns(query=pl.when(is_last).then("query").otherwise(pl.lit(""))) if keep else rows.filter(is_last)
+    )
 
 
 def _most(rows: pl.DataFrame, counts: list[pl.DataFrame], *, on: list[str]) -> pl.DataFrame:
@@ -215,16 +222,14 @@ def _is_said(text: str) -> bool:
 
 def _bare(word: str) -> str:
     """Return a word without what is no letter, mark or number at its ends."""
-    is_part = [_class(letter) in "LMN" for letter in word]
-    if not any(is_part):
-        return ""
-    return word[is_part.index(True) : len(word) - is_part[::-1].index(True)]
+    places = [place for place, sign in enumerate(word) if _is_part(sign)]
+    return word[places[0] : places[-1] + 1] if places else ""
 
 
-def _class(letter: str) -> str:
-    # A code point that this Python does not know yet counts as a letter.
-    found = category(letter)
-    return "L" if found == "Cn" else found[0]
+@cache
+def _is_part(sign: str) -> bool:
+    # Python and Polars know code points of different years, and words were parted by what Polars knows.
+    return sign.isalnum() if sign.isascii() else bool(pl.Series([sign]).str.contains(r"[\p{L}\p{M}\p{N}]").item())
 
 
 _CELLS = ("device", "country", "language")
@@ -239,15 +244,16 @@ def _small_cells(rows: pl.DataFrame, original: QueryLog, promise: AskedEntities)
         return 0, []
     cells = rows.select(names).unique()
     there = [name for name in names if name in original.columns]
-    given = original.frame.select("user", *(pl.col(name).fill_null(ANY) for name in there)).unique()
+    told = (pl.col(name).replace("", None).fill_null(ANY) for name in there)
+    given = original.frame.select("user", *told).unique()
     given = given.with_columns(pl.lit(ANY).alias(name) for name in names if name not in there).with_row_index("given")
     # What a row may tell, ever coarser.
-    told, step = [given], given
+    steps, step = [given], given
     for name, less in (("language", _ANYTHING), ("device", _ANYTHING), ("country", _REGION), ("country", _ANYTHING)):
         if name in names:
             step = step.with_columns(less.alias(name))
-            told.append(step)
-    released = [each.join(cells, on=names, how="semi") for each in told]
+            steps.append(step)
+    released = [each.join(cells, on=names, how="semi") for each in steps]
     finest = pl.concat(released).unique("given", keep="first", maintain_order=True)
     counted = finest.group_by(names).agg(n=pl.col("user").n_unique())
     joined = rows.join(counted, on=names, how="left", nulls_equal=True).with_columns(support=pl.col("n").fill_null(0))
@@ -292,9 +298,10 @@ def verify_text_rule(data: QueryLog, promise: TextRule, *, original: QueryLog | 
 
 
 _WIDE = re.compile("[\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af\u0e00-\u0e7f]")
-_MAIL = re.compile("[a-z0-9_@-](@|%(25)*40)[a-z0-9_-]+[.][a-z0-9_-]", re.IGNORECASE)
+# Where case is ignored, Python takes some letters for those of ASCII that are not, as a dotless i.
+_MAIL = re.compile("[A-Za-z0-9_@-](@|%(25)*40)[A-Za-z0-9_-]+[.][A-Za-z0-9_-]")
 _SIGN_IN = re.compile("[^:]:[^@]+@")
-_PLAIN_WORD = re.compile("[a-zäöüé][a-zäöüéß]+", re.IGNORECASE)
+_PLAIN_WORD = re.compile("[A-Za-zÄÖÜÉäöüé][A-Za-zÄÖÜÉäöüéß]+")
 
 
 def broken_by(text: str, rule: TextRule) -> Iterator[Kind]:
@@ -322,8 +329,8 @@ def broken_by(text: str, rule: TextRule) -> Iterator[Kind]:
 def longest_number(text: str) -> int:
     """Return how many digits the longest run has once all but letters and digits is gone, without numbers of articles.
 
-    >>> [longest_number(text) for text in ("090/90-2", "5555 3235", "issn 0378-5955", "ean 4006381333931", "no")]
-    [6, 8, 0, 0, 0]
+    >>> [longest_number(text) for text in ("090/90-2", "5555 3235", "issn 0378-5955", "4006381333931 x 66")]
+    [6, 8, 0, 2]
     """
     kept = text.split(" ")
     for place, word in enumerate(kept):
@@ -332,10 +339,11 @@ def longest_number(text: str) -> int:
             kept[place] = ""
             break
     left = " ".join(kept)
-    runs = [run for run in re.split("[^0-9]+", "".join(c for c in left if c.isascii() and c.isalnum())) if len(run) > 2]
-    if len(runs) == 1 and runs[0] in left and len(runs[0]) == 13 and _is_checked(runs[0], weights=(1, 3) * 7, by=10):
-        return 0
-    return max(map(len, runs), default=0)
+    runs = re.split("[^0-9]+", "".join(c for c in left if c.isascii() and c.isalnum()))
+    short, numbers = [run for run in runs if len(run) <= 2], [run for run in runs if len(run) > 2]
+    if len(numbers) == 1 and len(numbers[0]) == 13 and numbers[0] in left:
+        numbers = [] if _is_checked(numbers[0], weights=(1, 3) * 7, by=10) else numbers
+    return max(map(len, [*short, *numbers]), default=0)
 
 
 def _is_checked(digits: str, *, weights: range | tuple[int, ...], by: int) -> bool:

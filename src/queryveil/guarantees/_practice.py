@@ -18,8 +18,10 @@ _REGIONS = {
     "MD ME MK MT NL NO PL PT RO RS RU SE SI SJ SK SM UA UK VA XK",
     "Oceania": "AS AU CK FJ FM GU KI MH MP NC NF NR NU NZ PF PG PN PW SB TK TO TV VU WF WS",
 }
-REGIONS = {country: region for region, countries in _REGIONS.items() for country in countries.split()}
-"""The region of the world of each country by its two letters, after the United Nations (M49)."""
+REGIONS = {
+    country: region for region, countries in _REGIONS.items() for country in [*countries.split(), region.upper()]
+}
+"""The region of the world of each country by its two letters, after the United Nations (M49), and of itself."""
 _IDS = "User ids are counted, not people: whoever can search under many ids lets a text of their choice pass."
 _RARE_TOGETHER = "Several things that many people share can together be one person's alone."
 

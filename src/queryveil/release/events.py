@@ -84,17 +84,21 @@ def _with_events(log: QueryLog, out: pl.DataFrame, *, columns: ColumnPolicy, rng
     """Return the released rows with their events, both under fresh numbers of searches.
 
     Privacy: a number is of one search of one id, so it never tells that two ids are of one person; events go with the
-    first of several ids. Their order within a search is random, and their times are as exact as those of queries; where
-    times are shared, they would tell more than these, and are dropped.
+    first of several ids. Where a search has several texts and one of them does not leave, its events may be those of
+    this one, and are dropped. Their order within a search is random, and their times are as exact as those of queries;
+    where times are shared, they would tell more than these, and are dropped.
     """
     assert log.events is not None
+    n_before = log.frame.group_by("search").agg(n=pl.len(), n_texts=pl.col("query").n_unique())
+    n_left = out.group_by("search").agg(n_left=pl.len())
+    unsure = n_before.join(n_left, on="search").filter(pl.col("n_texts") > 1, pl.col("n_left") < pl.col("n"))
     rows = out.with_row_index("row")
     first = pl.when(pl.col("search").is_null()).then("row").otherwise(pl.col("row").min().over("user", "search"))
     rows = rows.with_columns(number=first.rank("dense").cast(pl.Int64))
     numbers = rows.drop_nulls("search").unique("search", keep="first").select("search", "number")
-    events = log.events.join(numbers, on="search", how="inner")
+    events = log.events.join(unsure, on="search", how="anti").join(numbers, on="search", how="inner")
     time = columns.time
-    has_times = time not in (TimeDetail.DROP, TimeDetail.SHARED)
+    has_times = "time" in out.columns and time not in (TimeDetail.DROP, TimeDetail.SHARED)
     times = time.truncate(events["time"]) if has_times else pl.Series("time", [None] * events.height, pl.Datetime("us"))
     events = events.with_columns(times, order=pl.Series(rng.random(events.height)))
     events = events.sort("number", "order").with_columns(search=pl.col("number").cast(pl.String))

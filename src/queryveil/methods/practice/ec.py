@@ -175,7 +175,9 @@ def coarser(
     """
     if not names or not frame.height:
         return [], np.zeros(frame.height, np.bool_)
-    given = frame.select(pl.col(name).fill_null(ANY) for name in names).with_columns(user=pl.Series(owner))
+    given = frame.select(pl.col(name).replace("", None).fill_null(ANY) for name in names).with_columns(
+        user=pl.Series(owner)
+    )
     given = given.with_row_index("row")
     settled, cells = [given.clear()], given.clear().select(names)
     for step in _steps(names):

@@ -81,26 +81,27 @@ class Google2024(Google2024Settings):
         stays, removed = reasons_of(asked, {"rows_of_rare_queries": is_rare})
         removed["rows_of_earlier_times"] = int((stays & is_old).sum())
         stays &= ~is_old
-        rows = log.frame.with_columns(query=asked.texts.gather(asked.text)).filter(stays)
-        counted = rows.group_by("query").agg(count=pl.len().cast(pl.Int64)).cast(pl.Schema(TALLIES_SCHEMA))
+        texts = asked.texts.gather(asked.text)
+        counted = texts.filter(stays).to_frame("query").group_by("query").agg(count=pl.len().cast(pl.Int64))
         progress.step("counting clicks")
         data = Tallies(
-            frame=_in_order(counted),
-            clicks=self._clicks(log, rows),
+            frame=_in_order(counted.cast(pl.Schema(TALLIES_SCHEMA))),
+            # Clicks and views are those of the first row of a search, whether it is counted or not.
+            clicks=self._clicks(log, log.frame.with_columns(query=texts.set(pl.Series(~stays), ""))),
             layout=tallies_layout(log.layout),
         )
         removed["distinct_queries"] = int((asked.texts != "").sum()) - data.n_queries
         return Release(data=data, manifest=self._manifest(log, asked, data, removed))
 
     def _clicks(self, log: QueryLog, rows: pl.DataFrame) -> pl.DataFrame | None:
-        """Return the counts of clicks on the rows that are counted; None where the log has no pages."""
+        """Return the counts of clicks on the rows that have a text; None where the log has no pages."""
         clicks = log.with_frame(rows).with_clicks_as_rows().frame
         if "url" not in clicks.columns:
             return None
         keys = ["query", "url", *(name for name in _WHERE if name in clicks.columns)]
         told = [pl.col(name).fill_null(_UNKNOWN) for name in keys[2:]]
         # What holds a blank is no address, and some of the formats that a release is written in could not hold it.
-        clicks = clicks.filter(pl.col("url").str.contains(r"^[^\s\x00]+$")).with_columns(told)
+        clicks = clicks.filter(pl.col("query") != "", pl.col("url").str.contains(r"^[^\s\x00]+$")).with_columns(told)
         n_clicks, n_users = pl.len().cast(pl.Int64).alias("count"), pl.col("user").n_unique().alias("n")
         mean = [pl.col("rank").mean()] if "rank" in clicks.columns else []
         found = clicks.group_by(keys).agg(n_clicks, n_users, *mean)

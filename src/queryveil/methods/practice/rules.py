@@ -35,6 +35,7 @@ from queryveil.text.identifiers.table import identifier_table
 
 _NUMBERS = (IdentifierKind.SSN, IdentifierKind.ACCOUNT, IdentifierKind.VEHICLE, IdentifierKind.DEVICE)
 """The kinds of numbers that have a check digit, as those of cards, accounts, cars and telephones."""
+_NO_EVENTS = "addresses of pages that enough users clicked are kept by url, and events have those of all"
 _PERSONAL = (IdentifierKind.EMAIL, IdentifierKind.PHONE, IdentifierKind.FAX, *_NUMBERS)
 
 
@@ -161,7 +162,7 @@ class BraveWdp(BraveWdpSettings):
 
     def anonymize(self, log: QueryLog) -> Release:
         """Return the rows whose text keeps the rules, each with an id of its own."""
-        whole, log = log, rows_for(log, self.columns)
+        whole, log = log, rows_for(log, self.columns, refusal=_NO_EVENTS)
         self.columns.check(log.columns, has_events=log.events is not None)
         check_queries(log, method="brave-wdp")
         progress.step("reading texts")
@@ -222,11 +223,11 @@ def has_long_number(text: str, *, most: int) -> bool:
     if first is not None:
         words[first] = ""
     rest = " ".join(words)
-    numbers = re.findall("[0-9]+", re.sub("[^a-z0-9]", "", rest))
-    numbers = [number for number in numbers if len(number) >= _SHORTEST_NUMBER]
+    runs = re.findall("[0-9]+", re.sub("[^a-z0-9]", "", rest))
+    numbers = [run for run in runs if len(run) >= _SHORTEST_NUMBER]
     if len(numbers) == 1 and len(numbers[0]) == _EAN_DIGITS and numbers[0] in rest and _is_ean(numbers[0]):
-        return False
-    return any(len(number) > most for number in numbers)
+        runs.remove(numbers[0])
+    return any(len(run) > most for run in runs)
 
 
 def _is_issn(word: str) -> bool:
