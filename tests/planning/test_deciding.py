@@ -193,6 +193,23 @@ def test_whoever_is_surely_beyond_the_limit_is_above_it(n_found: int, share: flo
         assert Limit(share=share).ruling([found]).over
 
 
+@given(n=st.integers(1, 500), part=st.floats(0, 1), share=st.floats(0.01, 0.9), guessed=st.sampled_from([0, 0.1, 0.5]))
+@examples(100)
+def test_whoever_has_too_few_targets_is_above_the_limit_however_little_it_finds(
+    n: int, part: float, share: float, guessed: float
+) -> None:
+    found = exposure("site_owner", int(part * n), n=n, by_chance=guessed * n)
+    ruling = Limit(share=share).ruling([found])
+    assert set(ruling.too_few) <= set(ruling.over)
+
+
+def test_luck_below_guessing_does_not_make_up_for_targets_that_are_missing() -> None:
+    unlucky = exposure("site_owner", 60, n=143, by_chance=71.5)
+    assert unlucky.interval[1] - unlucky.chance_share < 0.05
+    assert decide([judged("one", unlucky)], 0.05).picked is None
+    assert Limit(share=0.05).ruling([exposure("site_owner", 480, n=1000, by_chance=500)]).is_met
+
+
 @pytest.mark.parametrize(("part", "goes_on"), [(0.125, True), (0.5, False)])
 def test_what_is_above_the_limit_on_a_small_sample_may_be_below_it_on_the_whole_log(part: float, goes_on: bool) -> None:
     limit = Limit(share=0.05)

@@ -20,7 +20,8 @@ GUESSED = 0.05
 def risk(found: Exposure) -> float:
     """Return the upper end of what an attacker finds, or of what it finds beyond blind guessing where that finds much.
 
-    It does not depend on the limit, so that whatever is under one limit is under any higher one.
+    It does not depend on the limit, so that whatever is under one limit is under any higher one. Finding less than
+    blind guessing is luck, and shows no more than finding as much.
 
     >>> coin = Exposure(attacker="added_rows", knows="", n_targets=1000, n_found=520, n_by_chance=500)
     >>> needle = Exposure(attacker="vanity", knows="", n_targets=1000, n_found=20, n_by_chance=0.1)
@@ -28,7 +29,7 @@ def risk(found: Exposure) -> float:
     (0.051, 0.031)
     """
     beyond = found.chance_share if found.chance_share >= GUESSED else 0.0
-    return max(0.0, found.interval[1] - beyond)
+    return max(least_risk(found), found.interval[1] - beyond)
 
 
 def least_risk(found: Exposure) -> float:
