@@ -13,6 +13,7 @@ from queryveil.attacks.limits import Limit, is_beyond, n_targets_needed, risk
 from queryveil.attacks.suite import Attempt
 from queryveil.comparison.judged import Judged, Standing
 from queryveil.comparison.plan import Run
+from queryveil.planning import Planned, Wanted
 from queryveil.planning.deciding import Decision, Finding, spoken_against, targets_in_words, to_go_on_with
 from queryveil.utility.score import Score
 
@@ -154,6 +155,46 @@ def test_one_exception_or_one_reader_may_let_the_most_useful_run_through() -> No
         "--except sybil=REASON": "fair",
         "--reader recipient": "useful",
     }
+
+
+def test_attackers_with_too_few_targets_are_left_out_together_where_nothing_else_stands_against_a_run() -> None:
+    few, none = exposure("vanity", 0, n=1), exposure("neighbour", 20, n=43, by_chance=21.5)
+    found = [
+        judged("useful", few, exposure("known_terms", 300), none, utility=0.9),
+        judged("fair", few, none, exposure("known_terms", 0), utility=0.6),
+        judged("poor", few, none, exposure("sybil", 0, n=20), exposure("known_terms", 0), utility=0.7),
+    ]
+    told = [(one.option, one.finding.name) for one in decide(found, 0.05).relaxations() if "--except" in one.option]
+    assert told == [("--except vanity=REASON --except neighbour=REASON", "fair")]
+    useful, poor, fair = decide(found, 0.05).findings
+    assert useful.why_not.startswith("known terms finds 30 %")
+    assert {one.why_not for one in (poor, fair)} == {
+        "vanity finds 0 % of its 1 people (95 % interval 0 % to 79.3 %); too few to tell"
+    }
+
+
+def test_a_run_that_was_refused_on_fresh_targets_lets_nothing_through() -> None:
+    wanted = Wanted(purpose="suggestions", limit=0.05)
+    limit = wanted.as_limit
+    good = judged("good", exposure("vanity", 20), utility=0.9)
+    other = judged("other", exposure("vanity", 90), utility=0.4)
+    unlucky = Finding.of(judged("good", exposure("vanity", 60), utility=0.9), limit=limit, measure=MEASURE)
+    planned = Planned(wanted=wanted, decision=decide([good, other], 0.05), rungs=(), refused=(unlucky,))
+    (nearest,) = [one for one in planned.relaxations() if one.option.startswith("--limit")]
+    assert nearest.option == "--limit 7.7%"
+    told = [line for line in planned.lines() if line.startswith("Binding")]
+    assert [line.split(":")[0] for line in told] == ["Binding   other (completions kept 40 %)"]
+
+
+def test_of_an_excepted_attacker_the_most_that_it_finds_is_told_whatever_its_setting() -> None:
+    wanted = Wanted(purpose="suggestions", exceptions={"rebuild_1": "rows are no people"})
+    found = [exposure("rebuild_1", 400), exposure("rebuild_1+T", 900), exposure("rebuild_1", 100)]
+    finding = Finding.of(judged("one", exposure("vanity", 0), *found), limit=wanted.as_limit, measure=MEASURE)
+    decision = Decision.of([finding.judged], limit=wanted.as_limit, measure=MEASURE)
+    planned = Planned(wanted=wanted, decision=decision, rungs=(), confirmed=finding)
+    (told,) = (line for line in planned.lines() if line.startswith("Excepted"))
+    assert told.startswith("Excepted  rebuild_1: rows are no people; ")
+    assert "finds 90 %" in told
 
 
 def test_a_run_that_was_given_up_never_qualifies_whatever_the_limit() -> None:
