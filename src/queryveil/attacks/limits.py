@@ -149,11 +149,13 @@ class Aim:
     - `measure`: the only score that is computed.
     - `is_final`: whether all attackers and all measures are asked for; else a run that an attacker has put beyond the
       limit is not attacked further.
+    - `with_baseline`: whether the log with nothing but its ids changed is attacked too, which a report shows beside.
     """
 
     limit: Limit
     measure: str
     is_final: bool = False
+    with_baseline: bool = False
 
     def crowd(self, everybody: Iterable[Attacker], *, is_noisy: bool) -> list[Attacker]:
         """Return the attackers that are asked for, in turn, each with the targets that the limit needs."""
@@ -208,7 +210,7 @@ def attack_in_turn(
         place = pair, auxiliary
         if attacker.name in NEED_PUBLIC and auxiliary.public is None:
             place = there = there or held_out()
-        one = suite.run([attacker], place[0], auxiliary=place[1], with_baseline=False)
+        one = suite.run([attacker], place[0], auxiliary=place[1], with_baseline=aim.with_baseline)
         found = replace(found, attempts=found.attempts + one.attempts, skipped=found.skipped + one.skipped)
         if not aim.is_final and any(is_beyond(each.after, aim.limit) for each in one.attempts):
             stopped_by = attacker.name

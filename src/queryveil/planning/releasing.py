@@ -13,7 +13,7 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.attacks.limits import NEED_PUBLIC, Aim, n_targets_needed
+from queryveil.attacks.limits import NEED_PUBLIC, Aim
 from queryveil.comparison.judged import ComparisonInput, Made, judge
 from queryveil.comparison.methods import build_method, key_of
 from queryveil.comparison.workers import Workers
@@ -196,7 +196,7 @@ class Confirming:
         """Write the most useful release that passes, and return what came of it."""
         limit, measure = self.wanted.as_limit, self.wanted.for_purpose.measure
         targets_seed = (self.inputs.targets_seed or 0) + 1
-        aim = Aim(limit=limit, measure=measure, is_final=True)
+        aim = Aim(limit=limit, measure=measure, is_final=True, with_baseline=True)
         fresh = replace(self.inputs, seed=self.seed, targets_seed=targets_seed, aim=aim)
         planned = Planned(wanted=self.wanted, decision=decision, rungs=())
         for one in decision.qualified:
@@ -216,12 +216,12 @@ class Confirming:
                 continue
             found = Finding.of(judge(run, fresh, made=made), limit=limit, measure=measure)
             if found.qualifies:
-                self._write(made)
+                self._write(made, found)
                 return replace(planned, confirmed=found, notes=(*planned.notes, *self._notes(found)))
             planned = replace(planned, refused=(*planned.refused, found))
         return planned
 
-    def _write(self, made: Made) -> None:
+    def _write(self, made: Made, found: Finding) -> None:
         """Write the release that was attacked, its ids replaced by fresh ones, with its key beside it if it has one."""
         release, key = made.release.with_fresh_ids(generator(_derived(self.seed, 2))), key_of(made.method)
         beside: dict[Path, Path] = {}
@@ -239,12 +239,10 @@ class Confirming:
             original=self.inputs.log,
             key=key,
             public=self.inputs.public,
-            later=self.inputs.later,
-            people=self.inputs.people,
-            remake=made.method.anonymize,
             values=self.inputs.values,
             membership=made.membership,
-            n_targets=max(self.inputs.n_targets, n_targets_needed(self.wanted.limit)),
+            # Other targets, or fewer, could contradict what made the release pass.
+            attacks=found.judged.attacks,
             limit=self.wanted.as_limit,
             circumstances=Circumstances(purpose=self.wanted.for_purpose.title),
         )
