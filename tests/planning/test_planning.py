@@ -306,6 +306,16 @@ def test_a_release_that_is_there_is_not_replaced_without_being_asked(done: Done)
     assert (done.folder / "release" / "manifest.json").read_bytes() == before
 
 
+def test_a_search_that_was_killed_while_it_wrote_its_release_writes_it_again(done: Done, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(done.folder, folder)
+    for name in ("search.json", "table.csv", "release/report.html"):
+        (folder / name).unlink()
+    again = planned(folder, done.folder / "plan.toml", seed=3)
+    assert again.confirmed is not None
+    assert all((folder / name).is_file() for name in ("search.json", "table.csv", "release/report.html"))
+
+
 def test_with_force_the_release_is_replaced_and_the_search_done_anew(done: Done, tmp_path: Path) -> None:
     folder, few = tmp_path / "out", tmp_path / "few.toml"
     shutil.copytree(done.folder, folder)

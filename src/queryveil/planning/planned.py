@@ -21,7 +21,7 @@ from queryveil.reports import write_whole
 from queryveil.settings import is_number
 from queryveil.utility.purposes import PURPOSES, Purpose
 
-PLAN_FILE = "plan.toml"
+PLAN_FILE, FIGURES, TABLE = "plan.toml", "search.json", "table.csv"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,9 +206,9 @@ class Planned:
         runs = tuple(judged.run for rung in whole for judged in rung.judged if judged.run is not None)
         again = msgspec.structs.replace(self.wanted, run=runs)
         write_whole(again.to_toml(), folder / PLAN_FILE)
-        write_whole(self.table().write_csv(), folder / "table.csv")
+        write_whole(self.table().write_csv(), folder / TABLE)
         figures = msgspec.json.format(msgspec.json.encode(self.to_dict(), enc_hook=str), indent=1).decode()
-        write_whole(f"{figures}\n", folder / "search.json")
+        write_whole(f"{figures}\n", folder / FIGURES)
 
 
 def _row(finding: Finding) -> dict[str, Any]:
