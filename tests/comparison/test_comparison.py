@@ -205,6 +205,18 @@ def test_fewer_readers_only_add_to_what_qualifies_of_the_runs_that_they_can_atta
     assert not not_attacked & names(fewer)
 
 
+def test_a_run_that_keeps_nothing_is_not_best_as_it_is_never_released() -> None:
+    comparison = side_by_side(judged("empty", known(0), kept=0.0), judged("useful", known(400), kept=0.5))
+    assert names(comparison) == {"empty"}
+    assert comparison.picked is None
+    assert comparison.in_words() == (
+        "Of the runs whose promise holds and in which no attacker is above 5 %, none keeps anything of log size kept."
+    )
+    looser = comparison.by(limit=0.5).picked
+    assert looser is not None
+    assert looser.name == "useful"
+
+
 def test_of_a_measure_of_which_less_is_better_less_is_better() -> None:
     near, far = judged("near", known(0), distance=0.1), judged("far", known(0), distance=0.9)
     comparison = side_by_side(judged("only", known(900), kept=1.0), near, far).by(utility="profile_distance")

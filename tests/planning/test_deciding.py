@@ -13,6 +13,7 @@ from queryveil.attacks.limits import Limit, is_beyond, n_targets_needed, risk
 from queryveil.attacks.suite import Attempt
 from queryveil.comparison.judged import Judged, Standing
 from queryveil.comparison.plan import Run
+from queryveil.planning import Planned, Wanted
 from queryveil.planning.deciding import Decision, Finding, spoken_against, targets_in_words, to_go_on_with
 from queryveil.utility.score import Score
 
@@ -156,6 +157,46 @@ def test_one_exception_or_one_reader_may_let_the_most_useful_run_through() -> No
     }
 
 
+def test_attackers_with_too_few_targets_are_left_out_together_where_nothing_else_stands_against_a_run() -> None:
+    few, none = exposure("vanity", 0, n=1), exposure("neighbour", 20, n=43, by_chance=21.5)
+    found = [
+        judged("useful", few, exposure("known_terms", 300), none, utility=0.9),
+        judged("fair", few, none, exposure("known_terms", 0), utility=0.6),
+        judged("poor", few, none, exposure("sybil", 0, n=20), exposure("known_terms", 0), utility=0.7),
+    ]
+    told = [(one.option, one.finding.name) for one in decide(found, 0.05).relaxations() if "--except" in one.option]
+    assert told == [("--except vanity=REASON --except neighbour=REASON", "fair")]
+    useful, poor, fair = decide(found, 0.05).findings
+    assert useful.why_not.startswith("known terms finds 30 %")
+    assert {one.why_not for one in (poor, fair)} == {
+        "vanity finds 0 % of its 1 people (95 % interval 0 % to 79.3 %); too few to tell"
+    }
+
+
+def test_a_run_that_was_refused_on_fresh_targets_lets_nothing_through() -> None:
+    wanted = Wanted(purpose="suggestions", limit=0.05)
+    limit = wanted.as_limit
+    good = judged("good", exposure("vanity", 20), utility=0.9)
+    other = judged("other", exposure("vanity", 90), utility=0.4)
+    unlucky = Finding.of(judged("good", exposure("vanity", 60), utility=0.9), limit=limit, measure=MEASURE)
+    planned = Planned(wanted=wanted, decision=decide([good, other], 0.05), rungs=(), refused=(unlucky,))
+    (nearest,) = [one for one in planned.relaxations() if one.option.startswith("--limit")]
+    assert nearest.option == "--limit 7.7%"
+    told = [line for line in planned.lines() if line.startswith("Binding")]
+    assert [line.split(":")[0] for line in told] == ["Binding   other (completions kept 40 %)"]
+
+
+def test_of_an_excepted_attacker_the_most_that_it_finds_is_told_whatever_its_setting() -> None:
+    wanted = Wanted(purpose="suggestions", exceptions={"rebuild_1": "rows are no people"})
+    found = [exposure("rebuild_1", 400), exposure("rebuild_1+T", 900), exposure("rebuild_1", 100)]
+    finding = Finding.of(judged("one", exposure("vanity", 0), *found), limit=wanted.as_limit, measure=MEASURE)
+    decision = Decision.of([finding.judged], limit=wanted.as_limit, measure=MEASURE)
+    planned = Planned(wanted=wanted, decision=decision, rungs=(), confirmed=finding)
+    (told,) = (line for line in planned.lines() if line.startswith("Excepted"))
+    assert told.startswith("Excepted  rebuild_1: rows are no people; ")
+    assert "finds 90 %" in told
+
+
 def test_a_run_that_was_given_up_never_qualifies_whatever_the_limit() -> None:
     found = [judged("given up", exposure("vanity", 0), stopped_by="vanity")]
     assert decide(found, 1.0).picked is None
@@ -191,6 +232,23 @@ def test_whoever_is_surely_beyond_the_limit_is_above_it(n_found: int, share: flo
     if is_beyond(found, Limit(share=share)):
         assert risk(found) > share
         assert Limit(share=share).ruling([found]).over
+
+
+@given(n=st.integers(1, 500), part=st.floats(0, 1), share=st.floats(0.01, 0.9), guessed=st.sampled_from([0, 0.1, 0.5]))
+@examples(100)
+def test_whoever_has_too_few_targets_is_above_the_limit_however_little_it_finds(
+    n: int, part: float, share: float, guessed: float
+) -> None:
+    found = exposure("site_owner", int(part * n), n=n, by_chance=guessed * n)
+    ruling = Limit(share=share).ruling([found])
+    assert set(ruling.too_few) <= set(ruling.over)
+
+
+def test_luck_below_guessing_does_not_make_up_for_targets_that_are_missing() -> None:
+    unlucky = exposure("site_owner", 60, n=143, by_chance=71.5)
+    assert unlucky.interval[1] - unlucky.chance_share < 0.05
+    assert decide([judged("one", unlucky)], 0.05).picked is None
+    assert Limit(share=0.05).ruling([exposure("site_owner", 480, n=1000, by_chance=500)]).is_met
 
 
 @pytest.mark.parametrize(("part", "goes_on"), [(0.125, True), (0.5, False)])

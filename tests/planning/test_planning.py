@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from queryveil.comparison.methods import settings_of
 from queryveil.comparison.plan import Run, plan_of
 from queryveil.comparison.workers import Workers
 from queryveil.errors import BadFile, BadInput, BadParameter, ReleaseExists
+from queryveil.html_tables import percent
 from queryveil.planning import Planned, Wanted, read_wanted
 from queryveil.planning.candidates import by_turns, ladders, stronger_than
 from queryveil.planning.deciding import Finding, spoken_against
@@ -89,6 +91,20 @@ def test_the_most_useful_run_under_the_limit_is_released_and_the_reasons_are_tol
     assert "Why not more" in text
     assert "query_threshold k=3 promises nothing, and is never chosen" in text
     assert (done.folder / "release" / "report.html").is_file()
+
+
+def test_the_report_tells_what_was_found_when_the_release_passed(done: Done) -> None:
+    """Other targets, or fewer of them, could contradict what the search says of the same release."""
+    assert done.found.confirmed is not None
+    attacks = done.found.confirmed.judged.attacks
+    assert attacks is not None
+    page = re.sub("<[^>]*>", " ", (done.folder / "release" / "report.html").read_text(encoding="utf-8"))
+    page = " ".join(page.replace("\u00a0", " ").split())
+    for name in ("neighbour", "sybil", "vanity"):
+        (one,) = (each for each in attacks.attempts if each.after.attacker == name)
+        assert one.before is not None
+        low, high = map(percent, one.after.interval)
+        assert f"{percent(one.after.share)} {low} to {high} {percent(one.after.chance_share)}" in page, name
 
 
 def test_done_again_from_its_plan_file_it_gives_the_same(done: Done, tmp_path: Path) -> None:
@@ -288,6 +304,16 @@ def test_a_release_that_is_there_is_not_replaced_without_being_asked(done: Done)
     with pytest.raises(ReleaseExists):
         planned(done.folder, done.folder / "plan.toml")
     assert (done.folder / "release" / "manifest.json").read_bytes() == before
+
+
+def test_a_search_that_was_killed_while_it_wrote_its_release_writes_it_again(done: Done, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(done.folder, folder)
+    for name in ("search.json", "table.csv", "release/report.html"):
+        (folder / name).unlink()
+    again = planned(folder, done.folder / "plan.toml", seed=3)
+    assert again.confirmed is not None
+    assert all((folder / name).is_file() for name in ("search.json", "table.csv", "release/report.html"))
 
 
 def test_with_force_the_release_is_replaced_and_the_search_done_anew(done: Done, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def many_kinds() -> tuple[Judged, ...]:
         judged("too little", known(0, n_targets=20), kept=0.8, measured=serves(trends=0.8)),
         judged("nobody", kept=0.2, measured=serves(trends=0.1)),
         judged("no words", known(1)),
+        judged("empty", known(0), kept=0.0, measured=serves(trends=0.0, ranking=0.0)),
         judged("open", known(990), found("vanity", 20, n_targets=20), kept=1.0, standing="promises nothing"),
         judged("gone", failed="too few users", standing="failed"),
     )

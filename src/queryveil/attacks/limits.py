@@ -20,7 +20,8 @@ GUESSED = 0.05
 def risk(found: Exposure) -> float:
     """Return the upper end of what an attacker finds, or of what it finds beyond blind guessing where that finds much.
 
-    It does not depend on the limit, so that whatever is under one limit is under any higher one.
+    It does not depend on the limit, so that whatever is under one limit is under any higher one. Finding less than
+    blind guessing is luck, and shows no more than finding as much.
 
     >>> coin = Exposure(attacker="added_rows", knows="", n_targets=1000, n_found=520, n_by_chance=500)
     >>> needle = Exposure(attacker="vanity", knows="", n_targets=1000, n_found=20, n_by_chance=0.1)
@@ -28,7 +29,7 @@ def risk(found: Exposure) -> float:
     (0.051, 0.031)
     """
     beyond = found.chance_share if found.chance_share >= GUESSED else 0.0
-    return max(0.0, found.interval[1] - beyond)
+    return max(least_risk(found), found.interval[1] - beyond)
 
 
 def least_risk(found: Exposure) -> float:
@@ -148,11 +149,13 @@ class Aim:
     - `measure`: the only score that is computed.
     - `is_final`: whether all attackers and all measures are asked for; else a run that an attacker has put beyond the
       limit is not attacked further.
+    - `with_baseline`: whether the log with nothing but its ids changed is attacked too, which a report shows beside.
     """
 
     limit: Limit
     measure: str
     is_final: bool = False
+    with_baseline: bool = False
 
     def crowd(self, everybody: Iterable[Attacker], *, is_noisy: bool) -> list[Attacker]:
         """Return the attackers that are asked for, in turn, each with the targets that the limit needs."""
@@ -207,7 +210,7 @@ def attack_in_turn(
         place = pair, auxiliary
         if attacker.name in NEED_PUBLIC and auxiliary.public is None:
             place = there = there or held_out()
-        one = suite.run([attacker], place[0], auxiliary=place[1], with_baseline=False)
+        one = suite.run([attacker], place[0], auxiliary=place[1], with_baseline=aim.with_baseline)
         found = replace(found, attempts=found.attempts + one.attempts, skipped=found.skipped + one.skipped)
         if not aim.is_final and any(is_beyond(each.after, aim.limit) for each in one.attempts):
             stopped_by = attacker.name

@@ -48,7 +48,7 @@ class Comparison:
     """Runs compared by what attackers find in them, under a limit, and by what they keep.
 
     The picked run is the one that keeps most of those that qualify: its promise holds, and no attacker that the rule
-    considers is above the limit, by the upper end of its interval.
+    considers is above the limit, by the upper end of its interval. One that keeps nothing is not picked.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Comparison:
         rows = [_row(row.judged, rule=rule, utility=utility, exposure=exposure) for row in self.rows]
         places = [i for i, row in enumerate(rows) if row.is_comparable]
         on = {places[i] for i in frontier([rows[place].point for place in places])}
-        able = [i for i, row in enumerate(rows) if row.qualifies and row.utility is not None]
+        able = [i for i, row in enumerate(rows) if row.qualifies and row.keeps_something]
         best = max(able, key=lambda i: (rows[i].gain, -rows[i].ruling.risk), default=None)
         marked = tuple(replace(row, is_on_frontier=i in on, is_picked=i == best) for i, row in enumerate(rows))
         return replace(self, rows=marked, rule=rule, utility=utility, purpose=purpose, exposure=exposure)
@@ -186,6 +186,9 @@ class Comparison:
             )
         if near is None or near.ruling.binding is None:
             return f"No run keeps its promise, was attacked and has a measure of {self.utility.replace('_', ' ')}."
+        if near.qualifies:
+            what = self.utility.replace("_", " ")
+            return f"Of the runs whose promise holds and in which {rule}, none keeps anything of {what}."
         return (
             f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
             f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."

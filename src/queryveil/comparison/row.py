@@ -101,6 +101,11 @@ class Row:
         return self.utility.value if self.utility.better == "more" else -self.utility.value
 
     @property
+    def keeps_something(self) -> bool:
+        """Whether it was measured and is not worth nothing; of what errors leave, nobody can say where nothing is."""
+        return self.utility is not None and (self.utility.better == "less" or self.utility.value > 0)
+
+    @property
     def point(self) -> tuple[float, float]:
         """The risk in the picture, of which less is better, and the gain."""
         return (1.0 if self.exposure is None else risk(self.exposure)), self.gain

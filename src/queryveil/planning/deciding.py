@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from queryveil.attacks import Exposure
-from queryveil.attacks.limits import GUESSED, Limit, Ruling, n_targets_needed
+from queryveil.attacks.limits import GUESSED, Limit, Ruling, is_beyond, n_targets_needed
 from queryveil.attacks.names import base_name
 from queryveil.comparison.judged import Judged
 from queryveil.html_tables import percent
@@ -63,6 +63,12 @@ class Finding:
         return self.is_promised and self.is_whole and self.ruling.is_met
 
     @property
+    def untold(self) -> tuple[Exposure, ...]:
+        """The attackers above the limit for want of targets alone: they did not find so many."""
+        few = (found for found in self.ruling.over if found in self.ruling.too_few)
+        return tuple(found for found in few if not is_beyond(found, self.limit))
+
+    @property
     def why_not(self) -> str:
         """What speaks against it, in half a sentence; empty if nothing does."""
         judged = self.judged
@@ -71,7 +77,9 @@ class Finding:
         if judged.standing != "holds":
             return judged.standing if judged.standing != "broken" else f"its promise is broken: {judged.verdict}"
         if self.ruling.over:
-            return in_words(self.ruling.over[0])
+            # Who is sure to find too much says more than who has too few targets to show anything.
+            against = next((found for found in self.ruling.over if found not in self.untold), None)
+            return f"{in_words(self.untold[0])}; too few to tell" if against is None else in_words(against)
         if not self.is_whole or not self.ruling.n_considered:
             return "no attacker of these readers can be tried on it"
         if self.utility is None:
@@ -129,6 +137,12 @@ class Decision:
         findings.sort(key=lambda one: (not one.qualifies, -one.useful, one.ruling.risk, one.name))
         return cls(limit=limit, measure=measure, findings=tuple(findings))
 
+    def but(self, found: Iterable[Finding]) -> "Decision":
+        """Return what follows if these runs came out as found, and not as before."""
+        changed = {one.name: one.judged for one in found}
+        judged = [changed.get(one.name, one.judged) for one in self.findings]
+        return Decision.of(judged, limit=self.limit, measure=self.measure)
+
     @property
     def qualified(self) -> tuple[Finding, ...]:
         """The runs that may be released, the most useful first."""
@@ -162,13 +176,14 @@ class Decision:
         return tuple(found for name, found in named[0].items() if all(name in others for others in named[1:]))
 
     def relaxations(self) -> tuple[Relaxation, ...]:
-        """Return the least changes that would let a run through: a higher limit, one exception, or one reader alone."""
+        """Return the least changes that would let a run through: a higher limit, exceptions, or one reader alone."""
         whole = [one for one in self.findings if one.is_promised and one.is_whole and one.ruling.n_considered]
         found = [self._nearest(whole)] if whole else []
         names = dict.fromkeys(base_name(over.attacker) for one in whole for over in one.ruling.over)
         for name in names:
             changed = replace(self.limit, exceptions={**self.limit.exceptions, name: "to be given"})
             found += self._through(whole, changed, option=f"--except {name}=REASON")
+        found += self._without_untold(whole)
         for reader in self.limit.readers if len(self.limit.readers) > 1 else ():
             found += self._through(whole, replace(self.limit, readers=(reader,)), option=f"--reader {reader}")
         return tuple(found)
@@ -178,6 +193,18 @@ class Decision:
         # Rounded up to a tenth of a per cent, as people type it.
         share = min(1.0, -(-nearest.ruling.risk * 1000 // 1) / 1000)
         return Relaxation(finding=nearest, limit=replace(self.limit, share=share), option=f"--limit {share * 100:.3g}%")
+
+    def _without_untold(self, whole: Sequence[Finding]) -> list[Relaxation]:
+        """Leave out the attackers with too few targets, where several of them are all that stands against a run."""
+        able = [one for one in whole if one.ruling.over and len(one.untold) == len(one.ruling.over)]
+        named = [tuple(dict.fromkeys(base_name(found.attacker) for found in one.untold)) for one in able]
+        several = [names for names in named if len(names) > 1]
+        if not several:
+            return []
+        # Of those that leave out the fewest the first, which is the most useful.
+        names = min(several, key=len)
+        changed = replace(self.limit, exceptions={**self.limit.exceptions, **dict.fromkeys(names, "to be given")})
+        return self._through(whole, changed, option=" ".join(f"--except {name}=REASON" for name in names))
 
     def _through(self, whole: Sequence[Finding], limit: Limit, *, option: str) -> list[Relaxation]:
         through = Decision.of((one.judged for one in whole), limit=limit, measure=self.measure).picked

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from queryveil.attacks.limits import Limit, n_targets_needed
+from queryveil.attacks.limits import Limit, n_targets_needed, risk
+from queryveil.attacks.names import base_name
 from queryveil.attacks.readers import READERS
 from queryveil.comparison.judged import Judged
 from queryveil.comparison.methods import command
@@ -20,7 +21,7 @@ from queryveil.reports import write_whole
 from queryveil.settings import is_number
 from queryveil.utility.purposes import PURPOSES, Purpose
 
-PLAN_FILE = "plan.toml"
+PLAN_FILE, FIGURES, TABLE = "plan.toml", "search.json", "table.csv"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,7 +141,8 @@ class Planned:
 
     def relaxations(self) -> tuple[Relaxation, ...]:
         """Return what would let a run through; nothing if one was written."""
-        return () if self.confirmed is not None else self.decision.relaxations()
+        # A run that was refused is no better than what was found in it last.
+        return () if self.confirmed is not None else self.decision.but(self.refused).relaxations()
 
     def in_words(self) -> str:
         """Say what was chosen, or that nothing was, and why."""
@@ -204,9 +206,9 @@ class Planned:
         runs = tuple(judged.run for rung in whole for judged in rung.judged if judged.run is not None)
         again = msgspec.structs.replace(self.wanted, run=runs)
         write_whole(again.to_toml(), folder / PLAN_FILE)
-        write_whole(self.table().write_csv(), folder / "table.csv")
+        write_whole(self.table().write_csv(), folder / TABLE)
         figures = msgspec.json.format(msgspec.json.encode(self.to_dict(), enc_hook=str), indent=1).decode()
-        write_whole(f"{figures}\n", folder / "search.json")
+        write_whole(f"{figures}\n", folder / FIGURES)
 
 
 def _row(finding: Finding) -> dict[str, Any]:
@@ -266,9 +268,15 @@ def _of_none(planned: Planned) -> list[str]:
     if few:
         lines.append(
             f"Too few   the log is too small for {percent(limit)}: {targets_in_words(few, limit=limit)}. Ask for a "
-            "larger limit, or leave them out: --except NAME=REASON"
+            "larger limit, or say why they do not matter: "
+            + " ".join(f"--except {base_name(found.attacker)}=REASON" for found in few)
         )
-    nearest = [one for one in decision.findings if one.is_promised and one.ruling.binding is not None]
+    refused = {one.name for one in planned.refused}
+    nearest = [
+        one
+        for one in decision.findings
+        if one.is_promised and one.ruling.binding is not None and one.name not in refused
+    ]
     nearest.sort(key=lambda one: (not one.is_whole, one.ruling.risk))
     for one in nearest[:3]:
         lines.append(f"Binding   {one.name} ({one.keeps}): {one.why_not}")
@@ -290,12 +298,13 @@ def _is_other_limit(one: Relaxation) -> tuple[bool, float]:
 
 def _exceptions(planned: Planned) -> list[str]:
     asked = planned.wanted.exceptions
-    found = {} if planned.confirmed is None else {one.attacker: one for one in planned.confirmed.ruling.excepted}
-    return [f"Excepted  {name}: {why}" + _at_most(found.get(name)) for name, why in asked.items()]
-
-
-def _at_most(found: Any) -> str:
-    return "" if found is None else f"; {in_words(found)}"
+    excepted = () if planned.confirmed is None else planned.confirmed.ruling.excepted
+    # Of several settings of an attacker the one that finds most is told.
+    most = {base_name(one.attacker): one for one in sorted(excepted, key=risk)}
+    return [
+        f"Excepted  {name}: {why}" + (f"; {in_words(most[name])}" if name in most else "")
+        for name, why in asked.items()
+    ]
 
 
 def _why_not_more(planned: Planned) -> list[str]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from queryveil import progress
 from queryveil.attacks import Person
-from queryveil.attacks.limits import NEED_PUBLIC, Aim, n_targets_needed
+from queryveil.attacks.limits import NEED_PUBLIC, Aim
 from queryveil.comparison.judged import ComparisonInput, Made, judge
 from queryveil.comparison.methods import build_method, key_of
 from queryveil.comparison.workers import Workers
@@ -24,7 +24,7 @@ from queryveil.formats.atomic_folders import new_file
 from queryveil.pairing import ESTIMATED, Pair
 from queryveil.planning.candidates import ladders
 from queryveil.planning.deciding import Decision, Finding
-from queryveil.planning.planned import PLAN_FILE, Planned, Wanted, read_wanted
+from queryveil.planning.planned import FIGURES, PLAN_FILE, TABLE, Planned, Wanted, read_wanted
 from queryveil.planning.searching import Search
 from queryveil.release import check_target, read_release
 from queryveil.reports import render, report, write_whole
@@ -89,6 +89,7 @@ def plan(
     if wanted.purpose == "advertising" and values is None:
         raise BadParameter("for", "advertising", allowed="given with a table of what terms are worth: --values FILE")
     home = _home(Path(folder), force=force)
+    may_replace = _may_replace(home, force=force)
     wanted = _with_seed(wanted, home, seed=seed)
     whole = log if isinstance(log, QueryLog) else read_log(log)
     drawn = wanted.targets_seed if wanted.targets_seed is not None else _derived(seed, 1)
@@ -96,13 +97,16 @@ def plan(
         log=whole, public=public, later=later, people=people, values=values, seed=drawn, targets_seed=drawn
     )
     _check_measured(inputs, wanted)
+    # Until the end figures of an earlier search would be taken for those of this one.
+    for name in (FIGURES, TABLE):
+        (home / name).unlink(missing_ok=True)
     write_whole(wanted.to_toml(), home / PLAN_FILE)
     with Workers(jobs=jobs) as workers:
         tried = ladders(wanted.purpose, columns=whole.with_clicks_as_rows().columns)
         search = Search(wanted=wanted, inputs=inputs, folder=home, workers=workers, ladders=tried, started=started)
         decision = search.climb()
     confirming = Confirming(
-        wanted=wanted, inputs=inputs, folder=home / _RELEASE, seed=seed, end=search.end, force=force
+        wanted=wanted, inputs=inputs, folder=home / _RELEASE, seed=seed, end=search.end, force=may_replace
     )
     planned = replace(confirming.release(decision), rungs=tuple(search.rungs))
     planned = replace(planned, seconds=time.monotonic() - started)
@@ -125,7 +129,7 @@ def _home(folder: Path, *, force: bool) -> Path:
     is_new = not folder.is_dir() or not any(folder.iterdir())
     if not is_new and not (folder / PLAN_FILE).is_file():
         raise BadParameter("output", str(folder), allowed="a new folder, an empty one, or that of a search")
-    if (folder / _RELEASE).exists() and not force:
+    if not _may_replace(folder, force=force):
         raise ReleaseExists(str(folder / _RELEASE))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,8 +137,13 @@ def _home(folder: Path, *, force: bool) -> Path:
             shutil.rmtree(folder / "search")
     except OSError as error:
         raise BadFile(str(folder), f"the folder cannot be used: {error.strerror}") from None
-    check_target(folder / _RELEASE, force=force)
+    check_target(folder / _RELEASE, force=_may_replace(folder, force=force))
     return folder
+
+
+def _may_replace(folder: Path, *, force: bool) -> bool:
+    """Return whether a release that may be there may be replaced: one without figures was killed before its end."""
+    return force or not (folder / _RELEASE).exists() or not (folder / FIGURES).is_file()
 
 
 def _with_seed(wanted: Wanted, home: Path, *, seed: int | None) -> Wanted:
@@ -196,7 +205,7 @@ class Confirming:
         """Write the most useful release that passes, and return what came of it."""
         limit, measure = self.wanted.as_limit, self.wanted.for_purpose.measure
         targets_seed = (self.inputs.targets_seed or 0) + 1
-        aim = Aim(limit=limit, measure=measure, is_final=True)
+        aim = Aim(limit=limit, measure=measure, is_final=True, with_baseline=True)
         fresh = replace(self.inputs, seed=self.seed, targets_seed=targets_seed, aim=aim)
         planned = Planned(wanted=self.wanted, decision=decision, rungs=())
         for one in decision.qualified:
@@ -216,12 +225,12 @@ class Confirming:
                 continue
             found = Finding.of(judge(run, fresh, made=made), limit=limit, measure=measure)
             if found.qualifies:
-                self._write(made)
+                self._write(made, found)
                 return replace(planned, confirmed=found, notes=(*planned.notes, *self._notes(found)))
             planned = replace(planned, refused=(*planned.refused, found))
         return planned
 
-    def _write(self, made: Made) -> None:
+    def _write(self, made: Made, found: Finding) -> None:
         """Write the release that was attacked, its ids replaced by fresh ones, with its key beside it if it has one."""
         release, key = made.release.with_fresh_ids(generator(_derived(self.seed, 2))), key_of(made.method)
         beside: dict[Path, Path] = {}
@@ -239,12 +248,10 @@ class Confirming:
             original=self.inputs.log,
             key=key,
             public=self.inputs.public,
-            later=self.inputs.later,
-            people=self.inputs.people,
-            remake=made.method.anonymize,
             values=self.inputs.values,
             membership=made.membership,
-            n_targets=max(self.inputs.n_targets, n_targets_needed(self.wanted.limit)),
+            # Other targets, or fewer, could contradict what made the release pass.
+            attacks=found.judged.attacks,
             limit=self.wanted.as_limit,
             circumstances=Circumstances(purpose=self.wanted.for_purpose.title),
         )

@@ -1,6 +1,7 @@
 """Collect everything for the report on a release: verdict, attacks, utility and sizes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -48,6 +49,7 @@ def report(
     show: bool = False,
     n_targets: int = 1000,
     seed: int | None = None,
+    attacks: Attacks | None = None,
     limit: Limit | None = None,
     circumstances: Circumstances | None = None,
     valid_months: int = 12,
@@ -62,6 +64,7 @@ def report(
     - show: let the report hold the release's most frequent queries; otherwise it has no text of any log
     - n_targets, seed: people that each attacker looks for at most, and what repeats their draws; without a seed one
       that follows from the checksum of the data, so that two reports on a release say the same
+    - attacks: what attackers found, if they were run before; then none is run
     - limit: how much attackers may find, and which of them are ruled out, each with its reason
     - circumstances: who releases it to whom, and for what
     - valid_months: after how many months attacks should be run again
@@ -84,10 +87,16 @@ def report(
     progress.step("judging the promise")
     tree = taxonomy if pair is None else pair.known_taxonomy
     judgement = _judge(judged, original, key=key, taxonomy=tree, classifier=classifier)
-    validity = _validity(judged, n_targets=n_targets, seed=seed, months=valid_months)
-    crowd = suite.attackers(judged, n_targets=n_targets, seed=validity.seed if seed is None else seed)
-    auxiliary = AuxiliaryData(public=public, people=people, remake=remake, key=key, membership=membership, later=later)
-    attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
+    validity, why_no_attacks = _validity(judged, n_targets=n_targets, seed=seed, months=valid_months), ""
+    if attacks is not None:
+        most = max((one.after.n_targets for one in attacks.attempts), default=0)
+        validity = replace(validity, seed=None, commitment="", n_targets=most)
+    else:
+        crowd = suite.attackers(judged, n_targets=n_targets, seed=validity.seed if seed is None else seed)
+        auxiliary = AuxiliaryData(
+            public=public, people=people, remake=remake, key=key, membership=membership, later=later
+        )
+        attacks, why_no_attacks = _attack(pair, crowd, auxiliary)
     measures, why_no_measures = _measure(pair, values=values, membership=membership, public=public, seed=seed)
     progress.step("counting records that stand alone")
     has_rows = pair is not None and isinstance(judged.data, QueryLog)

@@ -30,7 +30,7 @@
       const risk = on[0] ? on[0].risk : 1, y = data.shown ? run.shown : on[0] ? risk : null;
       return { ...run, i, there, on, over, met, kept, outcome, risk, y, loss: kept ? purpose.sign * kept.value : Infinity };
     });
-    const best = least(rows.filter(row => row.met && row.kept), loss, risk);
+    const best = least(rows.filter(row => row.met && row.kept && (purpose.sign > 0 || row.loss < 0)), loss, risk);
     if (best) best.outcome = "best";
     const near = least(rows.filter(row => row.standing === "holds" && row.on[0] && row.kept), risk, loss), at = best || near;
 
@@ -38,12 +38,13 @@
     form.limit.setAttribute("aria-valuetext", percent(limit));
     const titles = readers.map(({ title }) => title[0].toLowerCase() + title.slice(1)).join(", ");
     const those = readers.length < data.readers.length ? ` (${titles})` : "";
-    const rule = `no attacker${those} is above ${percent(limit)}`;
+    const rule = `whose promise holds and in which no attacker${those} is above ${percent(limit)}`;
     put(one("#said"), best
-      ? `Best is ${best.name}: of the runs whose promise holds and in which ${rule}, it keeps most (${purpose.title} ` +
+      ? `Best is ${best.name}: of the runs ${rule}, it keeps most (${purpose.title} ` +
         `${best.kept.text}). ${says(best.on[0])}: of all, the nearest to the limit, with a risk of ${percent(best.risk)}.`
       : !near ? `No run keeps its promise, was attacked and has a measure of ${purpose.title}.`
-        : `There is no run whose promise holds and in which ${rule}. Nearest is ${near.name}, with a risk of ` +
+        : near.met ? `Of the runs ${rule}, none keeps anything of ${purpose.title}.`
+        : `There is no run ${rule}. Nearest is ${near.name}, with a risk of ` +
           `${percent(near.risk)}: ${says(near.on[0])}.`);
     const badge = one("#badge"), command = one("#command");
     badge.className = `badge ${data.broken ? "bad" : best ? "good" : "open"}`;
