@@ -177,7 +177,7 @@ def test_the_exposure_at_the_top_has_before_after_and_chance() -> None:
     top = render_html(made_up_report()).partition("<main>")[0]
     said = "finds 4\u00a0% of people in it (95\u00a0% interval up to 5.4\u00a0%); with new ids alone it was 50\u00a0%."
     assert said in top
-    interval = "95\u00a0% interval 6.47\u00a0% to 9.85\u00a0%; by chance 0.1\u00a0%"
+    interval = "likely 6.47\u00a0% to 9.85\u00a0% (95\u00a0% interval); blind guessing finds 0.1\u00a0%"
     strongest = f"<dd>8\u00a0%<small>of people, by \u201c8 search terms\u201d; {interval}</small>"
     assert strongest in top
 
