@@ -231,8 +231,8 @@ def test_who_releases_what_to_whom_is_repeated_and_the_period_is_that_of_the_tim
     made = report(release_by("km"), original=made_up_log(), n_targets=5, circumstances=about)
     assert dict(facts_of(made)) == {
         "Released by": "Town <library>",
-        "To": "not stated",
-        "For": "suggestions",
+        "Recipient": "not stated",
+        "Purpose": "suggestions",
         "Period": "2024-03",
     }
     assert "<dd>Town &lt;library&gt;</dd>" in render_html(made)

@@ -123,8 +123,8 @@ def facts_of(report: Report) -> tuple[tuple[str, str], ...]:
     months = "" if report.months is None else " to ".join(dict.fromkeys(report.months))
     return (
         ("Released by", said.releaser or NOT_STATED),
-        ("To", said.recipient or NOT_STATED),
-        ("For", said.purpose or NOT_STATED),
+        ("Recipient", said.recipient or NOT_STATED),
+        ("Purpose", said.purpose or NOT_STATED),
         ("Period", said.period or months or NOT_STATED),
     )
 
