@@ -86,7 +86,7 @@ def test_other_files_are_replaced_only_with_force(run: Run, refused: Refused, re
 def test_it_goes_to_stdout_as_html_markdown_or_json(run: Run, release: Path) -> None:
     page, text = run("report", release, "-o", "-"), run("report", release, "-o", "-", "--format", "md")
     assert page.stdout.startswith("<!doctype html>")
-    assert text.stdout.startswith("# Release release\n")
+    assert text.stdout.startswith("# Release \u201crelease\u201d\n")
     for options in (["--json"], ["-o", "-", "--format", "json"]):
         assert json.loads(run("report", release, *options).stdout)["state"] == "holds"
     assert not list(release.glob("report.*"))

@@ -20,7 +20,13 @@ from queryveil.data import QueryLog
 from queryveil.methods import Pseudonymise
 from queryveil.release import ColumnPolicy
 from queryveil.reports import Circumstances, Report, State, decision, render_html, report
-from queryveil.reports._assessment_section import facts_of, readers_section, risk_badge, worst_off_section
+from queryveil.reports._assessment_section import (
+    facts_of,
+    readers_section,
+    risk_badge,
+    strongest_figure,
+    worst_off_section,
+)
 from queryveil.reports._blocks import Paragraph, Table
 from queryveil.reports.assessment import CRITERIA, Isolation, Risk, findings, isolation_of, risk_of
 from queryveil.reports.inspection import count_alone
@@ -150,6 +156,25 @@ def test_the_risk_is_beside_the_limit_and_few_targets_are_no_proof(
     assert words[1] in decision(made)
 
 
+def test_what_speaks_against_a_release_is_told_with_what_blind_guessing_finds() -> None:
+    def said(**figures: float) -> str:
+        exposure = replace(found("sybil", 0.0), n_targets=400, **figures)
+        return decision(replace(made_up_report(), attacks=attacks_of(exposure)))
+
+    guess = "A simulated attacker found 52 % of people, where blind guessing finds 49 %; it may be up to 7.85 % better"
+    assert guess in said(n_found=208, n_by_chance=196)
+    assert "it cannot be ruled out that whoever plants queries" in said(n_found=208, n_by_chance=196)
+    assert "found 4 % of people, and may find up to 6.4 %; the limit is 5 %." in said(n_found=16, n_by_chance=0)
+    assert "found 8 % of people; the limit is 5 %." in said(n_found=32, n_by_chance=0)
+
+
+def test_the_attacker_named_first_is_over_the_limit_and_not_for_want_of_targets() -> None:
+    few = replace(found("vanity", 0.0), n_targets=9, n_found=0, n_by_chance=0.0)
+    made = replace(made_up_report(), attacks=attacks_of(few, found("membership", 0.1)))
+    assert "whoever knows the history of a person" in decision(made)
+    assert strongest_figure(made).value == "10 %"
+
+
 def test_what_may_be_done_begins_with_the_promise() -> None:
     under = replace(made_up_report(), attacks=attacks_of(found("vanity", 0.0)))
     assert decision(made_up_report(state=State.BROKEN)).startswith("Do not hand it out:")
@@ -206,8 +231,8 @@ def test_who_releases_what_to_whom_is_repeated_and_the_period_is_that_of_the_tim
     made = report(release_by("km"), original=made_up_log(), n_targets=5, circumstances=about)
     assert dict(facts_of(made)) == {
         "Released by": "Town <library>",
-        "To": "not stated",
-        "For": "suggestions",
+        "Recipient": "not stated",
+        "Purpose": "suggestions",
         "Period": "2024-03",
     }
     assert "<dd>Town &lt;library&gt;</dd>" in render_html(made)

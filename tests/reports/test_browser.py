@@ -52,7 +52,7 @@ def test_it_opens_without_a_network_asks_for_nothing_and_nothing_goes_wrong(brow
     browser.get("about:blank")
     browser.get_log("performance")
     look(browser, page)
-    assert browser.title == "Release out"
+    assert browser.title == "Release \u201cout\u201d"
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}

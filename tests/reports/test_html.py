@@ -20,6 +20,7 @@ from queryveil.guarantees import (
 )
 from queryveil.reports import State, in_short, render_html, report
 from queryveil.reports._definitions import source_of
+from queryveil.reports._document import document_of
 from queryveil.reports._exposure_section import one_per_kind
 from queryveil.reports.value import Judgement
 
@@ -123,9 +124,22 @@ def test_why_there_is_no_verdict_is_said_at_the_top_and_below() -> None:
     assert render_html(made).count("it needs the key: add --key FILE") == 2
 
 
+def test_the_top_tells_apart_what_is_promised_and_what_was_only_tried() -> None:
+    made = made_up_report()
+    promised, tried = document_of(made).summary
+    assert promised.startswith("Promised and checked: Whoever knows up to")
+    assert tried.startswith("Not promised, but tried: Somebody who knows 4 search terms")
+    alone = document_of(replace(made, attacks=None, measures=None)).summary
+    assert alone == (promised, "Not tried: what attackers find of what is not promised.")
+    [broken] = document_of(made_up_report(state=State.BROKEN)).summary
+    assert broken.startswith("Promised, but broken: ")
+
+
 def test_warnings_are_announced_at_the_top_and_listed_below() -> None:
     text = render_html(made_up_report(warnings=("times are exact: x", "column rank was kept")))
-    assert "It comes with 2 warnings, see below." in text.partition("<main>")[0]
+    assert (
+        "The release was made with 2 warnings, listed below under \u201cWarnings\u201d." in text.partition("<main>")[0]
+    )
     assert "<li>Times are exact: x.</li>" in text
     assert "warnings" not in render_html(made_up_report()).partition("<main>")[0]
 
@@ -136,7 +150,7 @@ def test_texts_that_one_person_alone_asked_are_a_figure_with_a_sentence_of_what_
     assert "Texts that one person alone asked: 30 of 38 (78.9 %), in 14.3 % of rows." in text
     assert "Texts with an identifier: 0 of 38." in text
     assert "learns that the person is in the log" in text
-    assert "Texts of one person" in text.partition("<main>")[0]
+    assert "30 of the 38 different texts in the release were asked by one person alone" in text.partition("<main>")[0]
     assert made.to_dict()["manifest"]["texts"]["n_of_one_person"] == 30
     assert "Texts of one person" not in render_html(report(release_by("clump")))
 
@@ -175,9 +189,10 @@ def test_of_attackers_of_one_kind_one_is_in_the_picture_and_all_are_in_the_table
 
 def test_the_exposure_at_the_top_has_before_after_and_chance() -> None:
     top = render_html(made_up_report()).partition("<main>")[0]
-    said = "finds 4\u00a0% of people in it (95\u00a0% interval up to 5.4\u00a0%); with new ids alone it was 50\u00a0%."
+    said = "Not promised, but tried: Somebody who knows 4 search terms of a person finds 4\u00a0% of people in it "
     assert said in top
-    interval = "95\u00a0% interval 6.47\u00a0% to 9.85\u00a0%; by chance 0.1\u00a0%"
+    assert "(95\u00a0% interval up to 5.4\u00a0%); in the log with nothing but new user ids it was 50\u00a0%." in top
+    interval = "likely 6.47\u00a0% to 9.85\u00a0% (95\u00a0% interval); blind guessing finds 0.1\u00a0%"
     strongest = f"<dd>8\u00a0%<small>of people, by \u201c8 search terms\u201d; {interval}</small>"
     assert strongest in top
 

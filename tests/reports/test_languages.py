@@ -42,6 +42,10 @@ def test_each_sentence_stands_in_all_languages_with_the_same_holes_and_once() ->
     assert [each["en"] for each in sentences() if START in str(each) or END in str(each)] == []
 
 
+def test_no_french_line_begins_with_a_sign_that_ends_something() -> None:
+    assert [each["fr"] for each in sentences() if re.search(r" [:;?!»](?!\w)|« ", each["fr"])] == []
+
+
 def test_sentences_are_said_in_each_language_and_not_left_in_english() -> None:
     long = [each for each in sentences() if len(each["en"].split()) > 6 and "raw" not in each["en"]]
     assert len(long) > 200

@@ -3,7 +3,7 @@
 from shlex import quote
 
 from queryveil.attacks import Exposure, Surest
-from queryveil.attacks.limits import n_targets_needed
+from queryveil.attacks.limits import GUESSED, n_targets_needed, risk
 from queryveil.attacks.names import base_name, name_title
 from queryveil.attacks.names import title as attacker
 from queryveil.html_tables import Cell, percent
@@ -57,7 +57,6 @@ def decision(report: Report) -> str:
         return "Do not hand it out: it does not keep what it promises."
     if report.state is State.NOTHING_PROMISED and report.risk is not Risk.UNDER:
         return "Do not hand it out: nothing is promised, and no attack shows that it is safe."
-    found = report.ruling.binding
     match report.risk:
         case Risk.UNKNOWN:
             return (
@@ -70,15 +69,35 @@ def decision(report: Report) -> str:
                 f"at most {limit}; {n_targets_needed(max(report.limit.share, 0.001)):,} or more are needed."
             )
         case Risk.OVER:
+            found = _first_named(report)
             assert found is not None
-            what = f"A simulated attacker found {share(found)} of {found.what}; the limit is {limit}."
-            return f"Do not hand it out as it is: {meaning(found)}. {what}"
+            return _against(found, limit=report.limit.share)
         case Risk.UNDER:
             first = "It promises nothing, but nothing" if report.state is State.NOTHING_PROMISED else "Nothing"
             return (
                 f"{first} found here speaks against handing it to this recipient for this purpose: no simulated "
                 f"attacker is above the limit of {limit}. Whoever signs decides, and should know what is not promised."
             )
+
+
+def _first_named(report: Report) -> Exposure | None:
+    """Return the attacker that decides: the strongest that is over the limit, and not for want of targets alone."""
+    over = (each for each in report.ruling.over if is_over(each, limit=report.limit))
+    return next(over, report.ruling.binding)
+
+
+def _against(found: Exposure, *, limit: float) -> str:
+    """Return why a release may not be handed out: what an attacker found, or may find, beside the limit."""
+    high, said = percent(risk(found)), f"A simulated attacker found {share(found)} of {found.what}"
+    unsure = "" if found.beats_chance else "it cannot be ruled out that "
+    if found.chance_share >= GUESSED:
+        guessed = f"blind guessing finds {percent(found.chance_share)}; it may be up to {high} better than guessing"
+        said = f"{said}, where {guessed}, and the limit is {percent(limit)}."
+    elif found.share <= limit:
+        said = f"{said}, and may find up to {high}; the limit is {percent(limit)}."
+    else:
+        said = f"{said}; the limit is {percent(limit)}."
+    return f"Do not hand it out as it is: {unsure}{meaning(found)}. {said}"
 
 
 def _quoted(found: Exposure) -> str:
@@ -88,13 +107,13 @@ def _quoted(found: Exposure) -> str:
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
     label = "Found by the strongest attacker"
-    found = report.ruling.binding
+    found = _first_named(report)
     if found is None:
         why = "it needs the original" if report.measures is None else "see what attackers find"
         return Figure(value="not tried", label=label, note=why)
     low, high = map(percent, found.interval)
     by = f"of {found.what}, by \u201c{lowered(attacker(found))}\u201d"
-    note = f"{by}; 95 % interval {low} to {high}; by chance {percent(found.chance_share)}"
+    note = f"{by}; likely {low} to {high} (95 % interval); blind guessing finds {percent(found.chance_share)}"
     return Figure(value=share(found), label=label, note=note)
 
 
@@ -104,8 +123,8 @@ def facts_of(report: Report) -> tuple[tuple[str, str], ...]:
     months = "" if report.months is None else " to ".join(dict.fromkeys(report.months))
     return (
         ("Released by", said.releaser or NOT_STATED),
-        ("To", said.recipient or NOT_STATED),
-        ("For", said.purpose or NOT_STATED),
+        ("Recipient", said.recipient or NOT_STATED),
+        ("Purpose", said.purpose or NOT_STATED),
         ("Period", said.period or months or NOT_STATED),
     )
 

@@ -82,14 +82,15 @@ class Badge:
 class Document:
     """A whole report: what the first screen says, and the sections below.
 
-    `decision` says what may be done with the release, `facts` who releases it to whom and for what.
+    `decision` says what may be done with the release, `facts` who releases it to whom and for what;
+    `summary` is what is promised and what else was tried, a paragraph each.
     """
 
     title: str
     kicker: str
     badges: tuple[Badge, ...]
     decision: str
-    summary: str
+    summary: tuple[str, ...]
     alert: str
     facts: tuple[tuple[str, str], ...]
     figures: tuple[Figure, ...]

@@ -1,6 +1,6 @@
 """Turn a report value into headings, sentences, tables and pictures, in the order in which a signer reads them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from queryveil.attacks import Attacks, Attempt
@@ -16,7 +16,7 @@ from queryveil.reports._blocks import Badge, Block, Document, Figure, Paragraph,
 from queryveil.reports._exposure_section import TYPICAL, one_per_kind, share, typical
 from queryveil.reports.value import Report, State
 
-_BADGES: dict[State, str] = {
+_BADGES: Mapping[State, str] = {
     State.HOLDS: "The promise holds",
     State.BROKEN: "The promise is broken",
     State.NOTHING_PROMISED: "Nothing is promised",
@@ -38,8 +38,8 @@ def document_of(report: Report) -> Document:
     promised = "The release has a fault" if is_faulty else _BADGES[report.state]
     kinds: dict[State, Literal["good", "bad", "open"]] = {State.HOLDS: "good", State.BROKEN: "bad"}
     return Document(
-        title=f"Release {report.folder}",
-        kicker=f"Report on a search log anonymized by {report.manifest.method}",
+        title=f"Release \u201c{report.folder}\u201d",
+        kicker=f"Report on a released search log; method: {report.manifest.method}",
         badges=(Badge(promised, kinds.get(report.state, "open")), assessment.risk_badge(report)),
         decision=assessment.decision(report),
         summary=_summary(report),
@@ -55,25 +55,41 @@ def _kept(report: Report) -> tuple[Figure, ...]:
     return assessment.kept_figures(report) or cost.size_figures(report)
 
 
-def _summary(report: Report) -> str:
-    """Return the promise in words for somebody who has not read the paper, and what is known of it."""
-    promise = report.manifest.promise
-    first = "" if promise.promises_nothing else f"The promise: {promise.in_words()} "
-    return first + in_short(report)
+_PROMISED: Mapping[State, str] = {
+    State.HOLDS: "Promised and checked:",
+    State.BROKEN: "Promised, but broken:",
+    State.NOT_JUDGED: "Promised, but not checked:",
+}
+
+
+def _summary(report: Report) -> tuple[str, ...]:
+    """Return the promise in words for somebody who has not read the paper, if it was checked, and what was tried."""
+    promised = f"{_PROMISED.get(report.state, '')} {report.manifest.promise.in_words()}"
+    first = "" if report.state is State.NOTHING_PROMISED else promised
+    tried = "" if report.state is State.BROKEN else _exposure_in_words(report)
+    if report.attacks is None and report.measures is None and report.state is not State.BROKEN:
+        tried = "Not tried: what attackers find of what is not promised."
+    elif tried and report.attacks is not None:
+        tried = f"Not promised, but tried: {tried}"
+    return tuple(filter(None, (f"{first} {_judged_in_words(report)}".strip(), tried)))
 
 
 def in_short(report: Report) -> str:
     """Return the verdict and what attackers found, in a sentence or two."""
+    first = _judged_in_words(report)
+    # Where a promise is broken, nothing else matters.
+    return first if report.state is State.BROKEN else f"{first} {_exposure_in_words(report)}".strip()
+
+
+def _judged_in_words(report: Report) -> str:
     judgement = report.judgement
     match report.state:
         case State.NOTHING_PROMISED:
-            first = report.manifest.promise.in_words()
+            return report.manifest.promise.in_words()
         case State.NOT_JUDGED:
-            first = f"The promise was not judged: {judgement.reason}."
+            return f"The promise was not judged: {judgement.reason}."
         case _:
-            first = "" if judgement.verdict is None else judgement.verdict.in_words()
-    # Where a promise is broken, nothing else matters.
-    return first if report.state is State.BROKEN else f"{first} {_exposure_in_words(report)}".strip()
+            return "" if judgement.verdict is None else judgement.verdict.in_words()
 
 
 def _exposure_in_words(report: Report) -> str:
@@ -86,7 +102,7 @@ def _exposure_in_words(report: Report) -> str:
         return _most(report.attacks, known)
     who = f"Somebody who knows {TYPICAL} search terms of a person finds"
     up_to = f"95 % interval up to {percent(known.after.interval[1])}"
-    before = "" if known.before is None else f"; with new ids alone it was {share(known.before)}"
+    before = "" if known.before is None else f"; in the log with nothing but new user ids it was {share(known.before)}"
     return f"{who} {share(known.after)} of people in it ({up_to}){before}. {_most(report.attacks, known)}".strip()
 
 
@@ -105,7 +121,7 @@ def _most(attacks: Attacks, known: Attempt | None) -> str:
 def _alert(report: Report) -> str:
     """Return the warning on top: a broken promise, warnings of the manifest, a report to keep private."""
     n = len(report.manifest.warnings)
-    warned = f"It comes with {count(n, 'warning')}, see below." if n else ""
+    warned = f"The release was made with {count(n, 'warning')}, listed below under \u201cWarnings\u201d." if n else ""
     if report.manifest.promise.is_noisy and report.measures is not None:
         warned = f"{warned} {_KEEP_IT}".strip()
     first = {
@@ -119,8 +135,9 @@ def _text_figures(report: Report) -> tuple[Figure, ...]:
     texts = report.manifest.texts
     if texts is None or texts.n_of_one_person is None:
         return ()
-    value = percent(texts.n_of_one_person / max(1, texts.n_texts))
-    return (Figure(value=value, label="Texts of one person", note=f"{texts.n_of_one_person:,} of {texts.n_texts:,}"),)
+    n_alone, n = texts.n_of_one_person, texts.n_texts
+    note = f"{n_alone:,} of the {n:,} different texts in the release were asked by one person alone"
+    return (Figure(value=percent(n_alone / max(1, n)), label="Texts of one person", note=note),)
 
 
 def _queries_section(report: Report) -> list[Block]:

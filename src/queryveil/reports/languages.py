@@ -151,7 +151,7 @@ class Language:
             kicker=self.text(report.kicker),
             badges=tuple(replace(each, text=self.text(each.text)) for each in report.badges),
             decision=self.text(report.decision),
-            summary=self.text(report.summary),
+            summary=tuple(map(self.text, report.summary)),
             alert=self.text(report.alert),
             facts=tuple((self.text(name), self.stated(fact)) for name, fact in report.facts),
             figures=tuple(

@@ -42,7 +42,7 @@ def render_html(report: Report, *, lang: str = "en") -> str:
         *([paragraph(document.alert, kind="warning")] if document.alert else []),
         _facts(document.facts),
         tiles((figure.label, _unbroken(figure.value), _unbroken(figure.note)) for figure in document.figures),
-        paragraph(_unbroken(document.summary)),
+        *(paragraph(_unbroken(each)) for each in document.summary),
         Html(f'<nav aria-label="{escape(language.text("Sections"))}">\n' + " · ".join(links) + "\n</nav>"),
     ]
     return with_marks(
@@ -187,7 +187,8 @@ def render_markdown(report: Report, *, lang: str = "en") -> str:
     alert = [f"> {escape_markdown(document.alert)}", ""] if document.alert else []
     facts = [f"- {escape_markdown(name)}: {escape_markdown(fact)}" for name, fact in document.facts]
     said = [f"{badges} {escape_markdown(document.decision)}", "", *alert, *facts, *figures, ""]
-    lines = [f"# {escape_markdown(document.title)}", "", *said, escape_markdown(document.summary)]
+    summary = "\n\n".join(map(escape_markdown, document.summary))
+    lines = [f"# {escape_markdown(document.title)}", "", *said, summary]
     for part in document.sections:
         lines += ["", f"## {escape_markdown(part.title)}"]
         for block in part.blocks:

@@ -49,7 +49,7 @@ def coverage(before: View, *, after: View) -> Measures:
 def words_as_typed(terms: TermCounts) -> Measures:
     """Measure the share of word occurrences that leave as typed; what was generalised or made up does not count."""
     n_left, n = float(terms.kept.sum()), int(terms.before.sum())
-    about = f"of all {n:,} words that were asked leave as they were typed, none of them generalised"
+    about = f"of all {n:,} words searched for are in the release as they were typed, none of them generalised"
     return Measures(scores=(kept("words_as_typed", share(n_left, n), about=about, group=COVERAGE),))
 
 
