@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.support.plain_attacks import plain_surest
 
 from queryveil.attacks import Exposure
 from queryveil.attacks.attacker import Surest, wilson
+from queryveil.attacks.limits import Limit, least_risk, risk
 from queryveil.errors import BadParameter
 
 
@@ -32,6 +34,16 @@ def test_shares_are_of_the_targets() -> None:
 def test_the_interval_is_wilsons() -> None:
     # Worked out by hand: 10 of 100, with z = 1.96.
     assert counted(10, n_targets=100).interval == pytest.approx((0.05523, 0.17436), abs=1e-5)
+
+
+def test_a_share_of_all_there_are_is_exact_and_needs_no_number_of_targets() -> None:
+    sample, whole = (replace(counted(0, n_targets=14, n_by_chance=0), is_complete=each) for each in (False, True))
+    assert (risk(sample), least_risk(sample)) == (wilson(0, n=14)[1], wilson(0, n=14)[1])
+    assert (risk(whole), least_risk(whole), whole.interval) == (0, 0, (0, 0))
+    assert risk(replace(whole, n_found=7)) == 0.5
+    assert Limit(share=0.5, readers=("acquaintance",)).ruling([replace(whole, n_found=7)]).is_met
+    assert not Limit(share=0.49, readers=("acquaintance",)).ruling([replace(whole, n_found=7)]).is_met
+    assert "(of all there are)" in whole.in_words()
 
 
 def test_nothing_and_everything_found_leave_an_interval_inside_0_and_1() -> None:

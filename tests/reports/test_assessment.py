@@ -157,8 +157,8 @@ def test_the_risk_is_beside_the_limit_and_few_targets_are_no_proof(
 
 
 def test_what_speaks_against_a_release_is_told_with_what_blind_guessing_finds() -> None:
-    def said(**figures: float) -> str:
-        exposure = replace(found("sybil", 0.0), n_targets=400, **figures)
+    def said(*, n_found: int, n_by_chance: float) -> str:
+        exposure = replace(found("sybil", 0.0), n_targets=400, n_found=n_found, n_by_chance=n_by_chance)
         return decision(replace(made_up_report(), attacks=attacks_of(exposure)))
 
     guess = "A simulated attacker found 52 % of people, where blind guessing finds 49 %; it may be up to 7.85 % better"

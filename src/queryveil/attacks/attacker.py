@@ -137,6 +137,7 @@ class Exposure:
     - `n_targets`, `n_found`: the number of targets, and of those that it found.
     - `n_by_chance`: the number of targets that the best blind guess finds, such as naming the same user every time.
     - `surest`: the results of its most confident guesses, if it names people and says how sure it is.
+    - `is_complete`: whether its targets are all that there are, and not a sample of them: then its share is exact.
 
     >>> found = Exposure(
     ...     attacker="rebuild_1", knows="the release", what="rows", n_targets=200, n_found=10, n_by_chance=2.5
@@ -157,6 +158,7 @@ class Exposure:
     n_found: int
     n_by_chance: float
     surest: Surest | None = None
+    is_complete: bool = False
 
     def __post_init__(self) -> None:
         if self.n_targets < 0:
@@ -173,7 +175,17 @@ class Exposure:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of the share, as if all were found independently; one user's rows are not quite."""
+        if self.is_complete and self.n_targets:
+            return self.share, self.share
         return wilson(self.n_found, n=self.n_targets)
+
+    @property
+    def interval_in_words(self) -> str:
+        """The interval as people write it, or that there are no other targets."""
+        if self.is_complete:
+            return "of all there are"
+        low, high = map(percent, self.interval)
+        return f"95 % interval {low} to {high}"
 
     @property
     def chance_share(self) -> float:
@@ -192,11 +204,9 @@ class Exposure:
 
     def in_words(self) -> str:
         """Return the result in one line."""
-        low, high = self.interval
         return (
             f"{self.attacker}, who knows {self.knows}, found {self.n_found:,} of {self.n_targets:,} {self.what}: "
-            f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)}); blind guessing finds "
-            f"{percent(self.chance_share)}."
+            f"{percent(self.share)} ({self.interval_in_words}); blind guessing finds {percent(self.chance_share)}."
         )
 
     @property
@@ -206,11 +216,10 @@ class Exposure:
         return f"{self.attacker.replace('_', ' ')}{known}" + (f", and {self.n_wrong} wrong" if self.n_wrong else "")
 
     def _repr_html_(self) -> str:
-        low, high = self.interval
         rows = {
             "knows": self.knows,
             "found": f"{self.n_found:,} of {self.n_targets:,} {self.what}",
-            "share": f"{percent(self.share)} (95 % interval {percent(low)} to {percent(high)})",
+            "share": f"{percent(self.share)} ({self.interval_in_words})",
             "by blind guessing": percent(self.chance_share),
         }
         if self.surest is not None:
@@ -276,6 +285,11 @@ class Attacker(ABC):
         """What its targets are."""
         return "people"
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its targets are all that there are in a release, and not a sample."""
+        return False
+
     @abstractmethod
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         """Yield why it cannot attack this release."""
@@ -302,6 +316,7 @@ class Attacker(ABC):
             n_found=n_found,
             n_by_chance=n_by_chance,
             surest=surest,
+            is_complete=self.is_complete,
         )
 
     def people_found(self, right: Floats, *, confidence: Floats, n_by_chance: float, knows: str = "") -> Exposure:

@@ -41,6 +41,11 @@ class Fragments(Attacker):
     def what(self) -> str:
         return "names" if self.of_people else "texts"
 
+    @property
+    def is_complete(self) -> bool:
+        # Every released text is judged; people of a directory stand for others.
+        return not self.of_people
+
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
         data = pair.release.data
         if not isinstance(data, QueryLog | Tallies) or pair.log.terms_are_items:

@@ -34,6 +34,8 @@ def risk(found: Exposure) -> float:
 
 def least_risk(found: Exposure) -> float:
     """Return the risk if the attacker found no more than blind guessing does: what its number of targets allows."""
+    if found.is_complete:
+        return 0.0
     by_chance = found.n_by_chance if found.chance_share >= GUESSED else 0.0
     return max(0.0, wilson(by_chance, n=found.n_targets)[1] - by_chance / max(1, found.n_targets))
 

@@ -151,7 +151,7 @@ class Attacks:
                 found.knows,
                 None if attempt.before is None else percent(attempt.before.share),
                 percent(found.share),
-                f"{percent(found.interval[0])} to {percent(found.interval[1])}",
+                found.interval_in_words.removeprefix("95 % interval "),
                 percent(found.chance_share),
                 None if found.surest is None else percent(found.surest.share),
                 None if found.surest is None else found.surest.n_certain,

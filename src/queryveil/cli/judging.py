@@ -153,7 +153,7 @@ def _print_attacks(found: Attacks, *, is_noisy: bool) -> None:
     for attempt in found.attempts:
         after, surest = attempt.after, attempt.after.surest
         before = None if attempt.before is None else percent(attempt.before.share)
-        interval = " to ".join(map(percent, after.interval))
+        interval = after.interval_in_words.removeprefix("95 % interval ")
         sure = (None, None) if surest is None else (percent(surest.share), surest.n_certain)
         found_by = (before, percent(after.share), interval, percent(after.chance_share), *sure)
         rows.append((label(after).replace(":", " "), after.what, *found_by))

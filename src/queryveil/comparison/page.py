@@ -121,11 +121,16 @@ def _kept(score: Score | None) -> dict[str, float | str] | None:
     return None if score is None else {"value": score.value, "text": score.written}
 
 
-def _found(found: Exposure, *, by: int) -> dict[str, float]:
-    low, high = found.interval
-    rounded = {"share": found.share, "low": low, "high": high, "chance": found.chance_share}
-    shares = {name: float(f"{share:.6g}") for name, share in rounded.items()}
-    return {"by": by, "risk": risk(found), "least": least_risk(found), "n": found.n_targets, **shares}
+def _found(found: Exposure, *, by: int) -> dict[str, float | str]:
+    shares = {name: float(f"{share:.6g}") for name, share in (("share", found.share), ("chance", found.chance_share))}
+    return {
+        "by": by,
+        "risk": risk(found),
+        "least": least_risk(found),
+        "n": found.n_targets,
+        "sure": found.interval_in_words,
+        **shares,
+    }
 
 
 def _json(figures: dict[str, Any]) -> Html:

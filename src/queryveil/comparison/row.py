@@ -37,10 +37,9 @@ def found_in_words(found: Exposure) -> str:
     >>> found_in_words(Exposure(attacker="clock", knows="", what="people", n_targets=200, n_found=10, n_by_chance=1))
     'Times of queries (clock) finds 5 % of its people (95 % interval 2.74 % to 8.96 %; by chance 0.5 %)'
     """
-    low, high = map(percent, found.interval)
     return (
         f"{title(found)} ({label(found)}) finds {percent(found.share)} of its {found.what} "
-        f"(95 % interval {low} to {high}; by chance {percent(found.chance_share)})"
+        f"({found.interval_in_words}; by chance {percent(found.chance_share)})"
     )
 
 

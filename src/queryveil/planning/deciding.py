@@ -93,10 +93,9 @@ def in_words(found: Exposure) -> str:
     >>> in_words(Exposure(attacker="vanity", knows="", what="people", n_targets=200, n_found=10, n_by_chance=0))
     'vanity finds 5 % of its 200 people (95 % interval 2.74 % to 8.96 %)'
     """
-    low, high = found.interval
     chance = f"; blind guessing {percent(found.chance_share)}" if found.chance_share >= GUESSED else ""
-    share, interval = percent(found.share), f"95 % interval {percent(low)} to {percent(high)}{chance}"
-    return f"{found.title} finds {share} of its {found.n_targets:,} {found.what} ({interval})"
+    whose = f"{percent(found.share)} of its {found.n_targets:,} {found.what}"
+    return f"{found.title} finds {whose} ({found.interval_in_words}{chance})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@
   };
   const least = (rows, ...key) => [...rows].sort(order(row => key.map(of => of(row))))[0];
   const risk = row => row.risk, loss = row => row.loss;
-  const says = f => `${f.title} (${f.label}) finds ${percent(f.share)} of its ${f.what} (95 % interval ` +
-    `${percent(f.low)} to ${percent(f.high)}; by chance ${percent(f.chance)})`;
+  const says = f => `${f.title} (${f.label}) finds ${percent(f.share)} of its ${f.what} ` +
+    `(${f.sure}; by chance ${percent(f.chance)})`;
   for (const run of data.runs) run.found = run.found.map(f => ({ ...attackers[f.by], ...f }));
 
   const update = () => {
