@@ -216,6 +216,22 @@ def test_without_the_original_nobody_can_count_who_asked(method: Google2024 | Ec
         verify(method.anonymize(LOG))
 
 
+@pytest.mark.parametrize("session_rows", [1, None])
+def test_ids_with_more_rows_than_a_mini_session_are_a_fault(session_rows: int | None, tmp_path: Path) -> None:
+    log = log_of({f"u{i}": ["tea"] * 3 for i in range(3)})
+    release = read_release(Ec2026(n_users=2).anonymize(log).save(tmp_path / "out"))
+    assert verify(release, original=log).holds
+    settings = release.manifest.parameters | {"session_rows": session_rows}
+    manifest = msgspec.structs.replace(release.manifest, parameters=settings)
+    found = verify(replace(release, manifest=manifest), original=log)
+    assert any("ids have more rows than a mini-session" in fault for fault in found.faults)
+
+
+def test_a_mean_of_ranks_has_no_room_for_a_message() -> None:
+    log = QueryLog(frame=LOG.frame.with_columns(rank=pl.Series([1, 2, 1, 1, 1])))
+    assert not verify_asked_texts(with_more(rank=1.5 + 1e-9), TEXTS, original=log).holds
+
+
 def with_count(release: Release, count: int) -> Release:
     frame = release.tallies.frame.with_columns(count=pl.lit(count, pl.Int64))
     return replace(release, data=replace(release.tallies, frame=frame))
@@ -225,6 +241,9 @@ def test_counts_that_do_not_make_the_rows_that_are_left_are_a_fault(tmp_path: Pa
     release = read_release(Google2024(n_users=2, n_row_users=2).anonymize(LOG).save(tmp_path / "out"))
     found = verify(with_count(release, 7), original=LOG)
     assert any("rows to be counted, and the counts make" in fault for fault in found.faults)
+    counts = msgspec.structs.replace(release.manifest.counts, n_rows_after=2)
+    other = replace(release, manifest=msgspec.structs.replace(release.manifest, counts=counts))
+    assert "manifest.json says 2 queries, and there are 1 in the files" in verify(other, original=LOG).faults
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

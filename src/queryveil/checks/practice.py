@@ -80,7 +80,8 @@ def _of_clicks(data: Tallies, promise: AskedTexts, original: QueryLog, counted: 
         yield found_in(wrong, kind="other_rank")
 
 
-_ROUNDED = 1e-6
+_ROUNDED = 1e-12
+"""Means are exact; what they may differ by must not have room for a message."""
 
 
 def _told(rows: pl.DataFrame, where: Sequence[str]) -> list[pl.Expr]:

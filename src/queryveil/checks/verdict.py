@@ -290,7 +290,8 @@ class Verdict:
 
 def count(n: int, noun: str) -> str:
     """Return a number with its noun, in the plural if it needs one."""
-    return f"{n} {noun}" if n == 1 else f"{n:,} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{n} {noun}" if n == 1 else f"{n:,} {plural}"
 
 
 def found_in(frame: pl.DataFrame, *, kind: Kind) -> Found:

@@ -217,10 +217,20 @@ def _ids(release: Release, file: DataFile) -> Iterator[str]:
         # A plain file of items has no ids but the numbers of its lines.
         said = f"{file.name}: user ids are not as {MANIFEST} says ({kind}) in"
         yield from _rows(odd_ids(data.frame["user"], kind), said)
+        yield from _too_long(release, data, file)
     elif isinstance(data, Transactions | Groups):
         ids = data.frame["id" if isinstance(data, Transactions) else "group"].cast(pl.String)
         is_odd = odd_ids(ids, Ids.FRESH) | ids.is_duplicated()
         yield from _rows(is_odd, f"{file.name}: ids are not the numbers from 1 on in")
+
+
+def _too_long(release: Release, data: QueryLog, file: DataFile) -> Iterator[str]:
+    """Yield where an id has more rows than a mini-session may have: as many as the settings say, and one without."""
+    if release.manifest.method == "ec_2026":
+        most = release.manifest.parameters.get("session_rows")
+        n_rows = data.frame.select(pl.len().over("user"))["len"]
+        said = f"{file.name}: ids have more rows than a mini-session, as {MANIFEST} states it, in"
+        yield from _rows(n_rows > (most if isinstance(most, int) else 1), said)
 
 
 def _events(release: Release, file: DataFile) -> Iterator[str]:
