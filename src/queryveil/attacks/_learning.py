@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from queryveil.data import Bools, Float32s, Floats, Int64s
+from queryveil.data import Bools, Floats, Int64s
+from queryveil.kernels import njit
 
 _N_BINS, _N_ROUNDS = 12, 8
 _EXTREMES = (0.001, 0.01, 0.03, 0.97, 0.99, 0.999)
@@ -29,10 +30,8 @@ def learned_scores(features: Floats, truth: Floats, *, of: Floats, rng: np.rando
         features, truth = features[some], truth[some]
     cuts = np.concatenate([np.linspace(0, 1, _N_BINS + 1)[1:-1], _EXTREMES])
     edges = [np.unique(np.quantile(column, cuts, method="higher")) for column in features.T]
-    examples = np.zeros((len(truth), 1 + sum(len(each) + 1 for each in edges)), np.float32)
-    np.put_along_axis(examples, _columns(features, edges), 1.0, axis=1)
-    examples[:, 0] = 1.0
-    weights = _fit(examples, truth)
+    n_weights = 1 + sum(len(each) + 1 for each in edges)
+    weights = fit_bins(_columns(features, edges), truth, n_weights=n_weights)
     return np.asarray(weights[0] + weights[_columns(of, edges)].sum(axis=1), np.float64)
 
 
@@ -77,16 +76,37 @@ def _columns(features: Floats, edges: Sequence[Floats]) -> Int64s:
     return found
 
 
-def _fit(examples: Float32s, truth: Floats) -> Floats:
-    """Return the weights with the highest likelihood, less a penalty for large ones, by Newton's method."""
-    weights = np.zeros(examples.shape[1])
-    penalty = np.full(len(weights), _RIDGE)
+@njit(cache=True, nogil=True)
+def _slope_and_curvature(bins: Int64s, left: Floats, spread: Floats, slope: Floats, curved: Floats) -> None:
+    """Add to the slope what each example has left, at the bins that it is in, and to the curvature its spread.
+
+    Of an example only these few entries are not 0. The curvature is filled in above the diagonal and on it.
+    """
+    for i in range(bins.shape[0]):
+        slope[0] += left[i]
+        curved[0, 0] += spread[i]
+        for j in range(bins.shape[1]):
+            one = bins[i, j]
+            slope[one] += left[i]
+            curved[0, one] += spread[i]
+            for k in range(j, bins.shape[1]):
+                # Bins of a later feature have higher numbers.
+                curved[one, bins[i, k]] += spread[i]
+
+
+def fit_bins(bins: Int64s, truth: Floats, *, n_weights: int) -> Floats:
+    """Return the weights with the highest likelihood, less a penalty for large ones, by Newton's method.
+
+    The first weight is that of every example, the others are those of the bins that the examples are in.
+    """
+    weights = np.zeros(n_weights)
+    penalty = np.full(n_weights, _RIDGE)
     penalty[0] = 1e-6
     for _ in range(_N_ROUNDS):
-        chance = 1 / (1 + np.exp(-np.clip(examples @ weights, -30, 30)))
-        slope = examples.T @ (truth - chance) - penalty * weights
-        curved = (examples * (chance * (1 - chance))[:, None].astype(np.float32)).T @ examples
-        step = np.linalg.solve(curved.astype(np.float64) + np.diag(penalty), slope)
+        chance = 1 / (1 + np.exp(-np.clip(weights[0] + weights[bins].sum(axis=1), -30, 30)))
+        slope, curved = -penalty * weights, np.zeros((n_weights, n_weights))
+        _slope_and_curvature(bins, truth - chance, chance * (1 - chance), slope, curved)
+        step = np.linalg.solve(np.triu(curved, 1).T + np.triu(curved) + np.diag(penalty), slope)
         # Far from the best a whole step may overshoot.
         weights += step * min(1.0, 5.0 / max(1e-9, float(np.abs(step).max())))
         if np.abs(step).max() < 1e-4:
