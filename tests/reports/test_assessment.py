@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -157,8 +158,8 @@ def test_the_risk_is_beside_the_limit_and_few_targets_are_no_proof(
 
 
 def test_what_speaks_against_a_release_is_told_with_what_blind_guessing_finds() -> None:
-    def said(**figures: float) -> str:
-        exposure = replace(found("sybil", 0.0), n_targets=400, **figures)
+    def said(*, n_found: int, n_by_chance: int) -> str:
+        exposure = replace(found("sybil", 0.0), n_targets=400, n_found=n_found, n_by_chance=n_by_chance)
         return decision(replace(made_up_report(), attacks=attacks_of(exposure)))
 
     guess = "A simulated attacker found 52 % of people, where blind guessing finds 49 %; it may be up to 7.85 % better"
@@ -224,6 +225,13 @@ def test_two_reports_on_one_release_say_the_same_and_another_release_has_another
     # Privacy: a seed that was given may be that of the release.
     assert report(release_by("km"), seed=987654).validity.seed is None
     assert "987654" not in render_html(report(release_by("km"), seed=987654))
+
+
+def test_a_report_in_the_folder_changes_nothing_of_the_next_one(tmp_path: Path) -> None:
+    folder = release_by("km").save(tmp_path / "out")
+    before = report(folder).to_dict()
+    (folder / "report.html").write_text("a report")
+    assert report(folder).to_dict() == before
 
 
 def test_who_releases_what_to_whom_is_repeated_and_the_period_is_that_of_the_times() -> None:
