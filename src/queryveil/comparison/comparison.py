@@ -187,7 +187,8 @@ class Comparison:
         if near is None or near.ruling.binding is None:
             return f"No run keeps its promise, was attacked and has a measure of {self.utility.replace('_', ' ')}."
         return (
-            f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
+            f"No run can be recommended: in each, the promise does not hold, or an attacker{who} may find more than "
+            f"{percent(self.limit)}, or none was tried. Nearest is {near.name}, with a risk of "
             f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."
         )
 
