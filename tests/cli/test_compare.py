@@ -59,7 +59,7 @@ def test_a_table_the_best_run_and_its_command_are_printed_and_files_written(
     found = json.loads(again.stdout)
     assert (found["picked"], found["exceptions"], len(found["readers"])) == (None, {}, 6)
     assert found["runs"][0]["rejected_by"]
-    assert found["said"][0].startswith("There is no run whose promise holds")
+    assert found["said"][0].startswith("No run can be recommended: ")
 
 
 def test_json_has_all_figures_and_a_plan_can_be_run_again(run: Run, searches: Path, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def expected(comparison: Comparison) -> dict[str, Any]:
     picked, numbers = comparison.picked, {row.name: i for i, row in enumerate(comparison.rows, start=1)}
     return {
         "said": comparison.in_words(),
-        "badge": f"best: {picked.name}" if picked else "nothing under the limit",
+        "badge": f"best: {picked.name}" if picked else "none is under the limit",
         "exceptions": list(comparison.exceptions_in_words()),
         "runs": [[f"{numbers[row.name]} {row.name}", row.outcome] for row in comparison.ranked],
         "drawn": [i for i, row in enumerate(comparison.rows) if row.exposure is not None and row.utility is not None],
@@ -172,7 +172,7 @@ def test_it_is_used_by_keyboard_and_one_reader_always_stays(browser: Any, page: 
         box.send_keys(Keys.SPACE)
     assert [box.is_selected() for box in boxes] == [False] * 5 + [True]
     select, *_ = browser.find_elements(By.ID, "purpose")
-    assert select.accessible_name == "What the release is for"
+    assert select.accessible_name == "What the release is for, or should keep"
     assert browser.get_log("browser") == []
 
 

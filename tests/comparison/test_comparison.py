@@ -291,8 +291,9 @@ def test_exceptions_are_repeated_with_their_reason_and_what_they_let_pass() -> N
 def test_when_nothing_qualifies_the_nearest_run_and_its_attacker_are_named() -> None:
     comparison = side_by_side(judged("far", known(500), kept=0.9), judged("near", known(60), known(100), kept=0.1))
     assert comparison.in_words() == (
-        "There is no run whose promise holds and in which no attacker is above 5 %. Nearest is near, with a risk of "
-        "12 %: 4 search terms, only if sure (known_terms:4) finds 10 % of its people (95 % interval 8.29 % to 12 %; by "
+        "No run can be recommended: in each, the promise does not hold, or an attacker may find more than 5 %, or none "
+        "was tried. Nearest is near, with a risk of 12 %: 4 search terms, only if sure (known_terms:4) finds 10 % of "
+        "its people (95 % interval 8.29 % to 12 %; by "
         "chance 0.1 %)."
     )
     assert comparison.table()[1][1][4] == "known_terms:4 and 1 more"

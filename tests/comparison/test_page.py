@@ -38,7 +38,7 @@ def test_the_page_is_whole_and_has_the_choice_the_picture_the_table_and_the_comm
     assert words(with_id(page, "said")).startswith("Best is ours & <theirs>: of the runs whose promise holds")
     lines = [[words(cell) for cell in row.inside if isinstance(cell, Node)] for row in with_id(page, "runs").all("tr")]
     assert lines == [
-        ["run", "outcome", "log size kept", "highest risk, and whose"],
+        ["run", "outcome", "log size kept", "highest risk, and by which attacker"],
         ["1 ours & <theirs>", "best", "40 %", "3.07 % Planted users"],
         ["3 groups", "not attacked", "50 %", ""],
         ["2 all of it", "promises nothing", "100 %", "91.7 % 4 search terms, only if sure, and 1 more"],
@@ -65,7 +65,7 @@ def test_only_the_pages_own_script_may_run_and_nothing_may_be_loaded() -> None:
     assert policy.attributes["content"].endswith(f"; script-src 'sha256-{hashed}'")
     assert not [node for node in page.nodes for name in node.attributes if name in ("src", "onclick", "onload")]
     # Small enough to be read before it is trusted.
-    assert len(script.text) < 6500
+    assert len(script.text) < 6700
     assert json.loads(figures.text)["runs"][5]["name"] == "</script> & such"
 
 
@@ -79,11 +79,12 @@ def test_exceptions_stand_on_the_first_screen() -> None:
 def test_a_broken_promise_stands_at_the_top() -> None:
     page = parsed(render_html(side_by_side(judged("bad", known(0), kept=0.9, standing="broken"))))
     assert words(page.all("header")[0]).startswith(
-        "queryveil compare: 4 people Methods side by side a promise is broken Do not use: bad."
+        "Runs, each a method with its settings, on a search log of 4 people Methods side by side "
+        "a promise is broken Do not use: bad."
     )
 
 
 def test_a_comparison_in_which_everything_failed_is_a_page_too() -> None:
     page = parsed(render_html(side_by_side(judged("gone", failed="too few users", standing="failed"))))
-    assert words(with_id(page, "badge")) == "nothing under the limit"
+    assert words(with_id(page, "badge")) == "none is under the limit"
     assert "hidden" in with_id(page, "command").attributes

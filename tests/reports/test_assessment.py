@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from datetime import datetime
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -224,6 +225,13 @@ def test_two_reports_on_one_release_say_the_same_and_another_release_has_another
     # Privacy: a seed that was given may be that of the release.
     assert report(release_by("km"), seed=987654).validity.seed is None
     assert "987654" not in render_html(report(release_by("km"), seed=987654))
+
+
+def test_a_report_in_the_folder_changes_nothing_of_the_next_one(tmp_path: Path) -> None:
+    folder = release_by("km").save(tmp_path / "out")
+    before = report(folder).to_dict()
+    (folder / "report.html").write_text("a report")
+    assert report(folder).to_dict() == before
 
 
 def test_who_releases_what_to_whom_is_repeated_and_the_period_is_that_of_the_times() -> None:

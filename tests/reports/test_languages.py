@@ -105,6 +105,21 @@ def test_what_nobody_translated_stays_english_and_is_marked_as_such() -> None:
     assert '<span lang="en">' not in render_html(made)
 
 
+@pytest.mark.parametrize("lang", OTHERS)
+def test_a_warning_that_little_is_left_is_said_in_each_language(lang: str) -> None:
+    left = "6,625 of 18,315 rows and 25 of 4,086 words as typed"
+    ways = (
+        "with --m 1 it would be 14,233 rows and 301 words, for less protection",
+        "a smaller --n-users or --cell-users keeps more, for less protection; so does a log of more users",
+        "weaker settings that were tried keep no more; a log of more users does",
+    )
+    warned = tuple(f"little was released: {left}; {way}" for way in ways)
+    said = spoken(lang).document(document_of(made_up_report(warnings=warned)))
+    assert START not in repr([each for each in said.sections if each.name == "warnings"]).encode().decode(
+        "unicode_escape"
+    )
+
+
 def test_what_the_releaser_says_is_repeated_as_it_is() -> None:
     about = Circumstances(releaser="Stadtbücherei", recipient="Recipient 1,234.5")
     text = render_html(replace(made_up_report(), circumstances=about), lang="de")

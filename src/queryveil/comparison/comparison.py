@@ -190,7 +190,8 @@ class Comparison:
             what = self.utility.replace("_", " ")
             return f"Of the runs whose promise holds and in which {rule}, none keeps anything of {what}."
         return (
-            f"There is no run whose promise holds and in which {rule}. Nearest is {near.name}, with a risk of "
+            f"No run can be recommended: in each, the promise does not hold, or an attacker{who} may find more than "
+            f"{percent(self.limit)}, or none was tried. Nearest is {near.name}, with a risk of "
             f"{percent(near.ruling.risk)}: {found_in_words(near.ruling.binding)}."
         )
 

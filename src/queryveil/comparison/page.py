@@ -28,6 +28,10 @@ from queryveil.version import __version__
 
 _KINDS: dict[str, Kind] = {"holds": "method", "broken": "broken", "promises nothing": "baseline"}
 _BROKEN = "a promise is broken"
+_OUTCOMES = (
+    "Rejected: an attacker may find more than the limit. Promises nothing: a run to compare with, which is never "
+    "chosen. Too few targets: so few to look for that the limit could not be shown even if none were found."
+)
 _LIMITS = (0.001, 0.002, 0.005, *(i / 100 for i in range(1, 11)), 0.12, *(i / 20 for i in range(3, 11)))
 _HIGH_LIMITS = (0.6, 0.7, 0.8, 0.9, 1.0)
 _LITERALS = re.compile(r"""(`[^`]*`|"[^"]*"|/ %/g)""")
@@ -48,7 +52,7 @@ def render_html(comparison: Comparison) -> str:
     ]
     return page(
         title="Methods side by side",
-        kicker=f"queryveil compare: {comparison.n_users:,} people",
+        kicker=f"Runs, each a method with its settings, on a search log of {comparison.n_users:,} people",
         lead=_lead(comparison),
         body=body,
         footer=f"Made by queryveil {__version__}.",
@@ -140,7 +144,7 @@ def _json(figures: dict[str, Any]) -> Html:
 
 def _lead(comparison: Comparison) -> list[Html]:
     picked = comparison.picked
-    kind, said = ("good", f"best: {picked.name}") if picked else ("open", "nothing under the limit")
+    kind, said = ("good", f"best: {picked.name}") if picked else ("open", "none is under the limit")
     if comparison.broken:
         kind, said = "bad", _BROKEN
     warning = [paragraph(f"Do not use: {', '.join(row.name for row in comparison.broken)}.", kind="warning")]
@@ -165,9 +169,11 @@ def _choice(shown: _Shown) -> Html:
         for name, one in READERS.items()
     ]
     form = f"""<form id="choice" autocomplete="off" hidden>
+<p>Move the limit, or choose another purpose or reader: the sentence above, the table and the picture follow. The risk
+of a run is the most that an attacker may find in it; one with few people to look for leaves much open.</p>
 <p><label for="limit">Limit: an attacker may find at most <output name="shown" for="limit"></output></label>
 <input type="range" id="limit" name="limit" min="0" max="{len(shown.limits) - 1}" step="1" value="{place}"></p>
-<p><label for="purpose">What the release is for</label>
+<p><label for="purpose">What the release is for, or should keep</label>
 <select id="purpose" name="purpose">{"".join(options)}</select></p>
 <fieldset><legend>Who may read it, and what they know</legend>{"".join(readers)}</fieldset>
 </form>
@@ -193,12 +199,13 @@ def _runs(shown: _Shown) -> Html:
             ("run", ""),
             ("outcome", ""),
             (comparison.utility.replace("_", " "), ' class="measure"'),
-            ("highest risk, and whose", ""),
+            ("highest risk, and by which attacker", ""),
         )
     )
     drawn = joined([Html(f"<table><thead><tr>{head}</tr></thead><tbody>"), *lines, Html("</tbody></table>")])
     notes = [escape(_unbroken(f"{note}.")) for note in comparison.notes(lasting=True)]
-    return section("The runs", body=[drawn, *([bullets(notes)] if notes else [])], name="runs")
+    said = [paragraph(_OUTCOMES, kind="note"), *([bullets(notes)] if notes else [])]
+    return section("The runs", body=[drawn, *said], name="runs")
 
 
 def _look(row: Row) -> str:
@@ -239,7 +246,7 @@ def _frontier(shown: _Shown) -> Html:
         x_is_share=shown.measures[0].is_share,
         movable=True,
     )
-    return section("The frontier", body=[chart], name="frontier")
+    return section("What is kept, and what is risked", body=[chart], name="frontier")
 
 
 def _attackers(shown: _Shown) -> Html:

@@ -13,6 +13,7 @@ from queryveil import progress
 from queryveil.attacks import Attacker, Attacks, AuxiliaryData, Person, suite
 from queryveil.attacks.limits import Limit
 from queryveil.checks import verify
+from queryveil.checks.verdict import BESIDE
 from queryveil.data import QueryLog, Tallies
 from queryveil.errors import BadInput, BadParameter, NothingPromised
 from queryveil.formats import read_original
@@ -185,6 +186,8 @@ def _judge(
         if not promise.needs_original:
             raise
         return Judgement(state=State.NOT_JUDGED, reason=str(error), beside_original=beside)
+    # A report that stands in the folder already changes nothing of what the next one says.
+    verdict = replace(verdict, notes=tuple(note for note in verdict.notes if not note.startswith(BESIDE)))
     state = State.HOLDS if verdict.holds else State.BROKEN
     return Judgement(state=state, verdict=verdict, beside_original=beside)
 

@@ -44,11 +44,12 @@
         `${best.kept.text}). ${says(best.on[0])}: of all, the nearest to the limit, with a risk of ${percent(best.risk)}.`
       : !near ? `No run keeps its promise, was attacked and has a measure of ${purpose.title}.`
         : near.met ? `Of the runs ${rule}, none keeps anything of ${purpose.title}.`
-        : `There is no run ${rule}. Nearest is ${near.name}, with a risk of ` +
+        : `No run can be recommended: in each, the promise does not hold, or an attacker${those} may find more than ` +
+          `${percent(limit)}, or none was tried. Nearest is ${near.name}, with a risk of ` +
           `${percent(near.risk)}: ${says(near.on[0])}.`);
     const badge = one("#badge"), command = one("#command");
     badge.className = `badge ${data.broken ? "bad" : best ? "good" : "open"}`;
-    put(badge, data.broken || (best ? "best: " + best.name : "nothing under the limit"));
+    put(badge, data.broken || (best ? "best: " + best.name : "none is under the limit"));
     command.hidden = !best;
     if (best) command.innerHTML = all("#promises code")[best.i].outerHTML;
     Object.keys(exceptions).forEach((name, i) => {
