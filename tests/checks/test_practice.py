@@ -15,7 +15,7 @@ from tests.support.forging import fault, forge
 
 from queryveil import AskedEntities, AskedTexts, BraveWdp, Ec2026, Google2024, Mozilla, TextRule, verify
 from queryveil.checks.practice import parts_of, verify_asked_entities, verify_asked_texts, verify_text_rule
-from queryveil.data import CLICKS_SCHEMA, MORE_CLICKS_SCHEMA, TALLIES_SCHEMA, QueryLog, Tallies
+from queryveil.data import CLICKS_SCHEMA, MORE_CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Layout, QueryLog, Tallies
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.practice.ec import entities
 from queryveil.release import Release, read_release
@@ -266,6 +266,16 @@ def test_counts_that_do_not_make_the_rows_that_are_left_are_a_fault(tmp_path: Pa
     counts = msgspec.structs.replace(release.manifest.counts, n_rows_after=2)
     other = replace(release, manifest=msgspec.structs.replace(release.manifest, counts=counts))
     assert "manifest.json says 2 queries, and there are 1 in the files" in verify(other, original=LOG).faults
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_device_that_is_an_empty_text_is_unknown_like_one_that_is_missing(kind: str, tmp_path: Path) -> None:
+    frame = LOG.frame.with_columns(device=pl.Series(["", None, "tv", "tv", None]))
+    log = QueryLog(frame=frame, layout=Layout(format=Format(kind)))
+    release = read_release(Google2024(n_users=2, n_row_users=2).anonymize(log).save(tmp_path / "out"))
+    assert release.tallies.clicks is not None
+    assert release.tallies.clicks.select("device", "count").rows() == [("unknown", 2)]
+    assert verify(release, original=log).holds
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
