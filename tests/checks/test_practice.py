@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.forging import fault, forge
 
 from queryveil import AskedEntities, AskedTexts, BraveWdp, Ec2026, Google2024, Mozilla, TextRule, verify
 from queryveil.checks.practice import parts_of, verify_asked_entities, verify_asked_texts, verify_text_rule
-from queryveil.data import CLICKS_SCHEMA, MORE_CLICKS_SCHEMA, TALLIES_SCHEMA, QueryLog, Tallies
+from queryveil.data import CLICKS_SCHEMA, MORE_CLICKS_SCHEMA, TALLIES_SCHEMA, Format, Layout, QueryLog, Tallies
 from queryveil.errors import BadInput, BadParameter
 from queryveil.methods.practice.ec import entities
 from queryveil.release import Release, read_release
@@ -216,7 +218,7 @@ def test_without_the_original_nobody_can_count_who_asked(method: Google2024 | Ec
         verify(method.anonymize(LOG))
 
 
-@pytest.mark.parametrize("session_rows", [1, None])
+@pytest.mark.parametrize("session_rows", [1, None, -7])
 def test_ids_with_more_rows_than_a_mini_session_are_a_fault(session_rows: int | None, tmp_path: Path) -> None:
     log = log_of({f"u{i}": ["tea"] * 3 for i in range(3)})
     release = read_release(Ec2026(n_users=2).anonymize(log).save(tmp_path / "out"))
@@ -225,6 +227,26 @@ def test_ids_with_more_rows_than_a_mini_session_are_a_fault(session_rows: int | 
     manifest = msgspec.structs.replace(release.manifest, parameters=settings)
     found = verify(replace(release, manifest=manifest), original=log)
     assert any("ids have more rows than a mini-session" in fault for fault in found.faults)
+
+
+def test_a_mini_session_of_any_length_may_be_stated_and_only_a_sensible_one_holds(tmp_path: Path) -> None:
+    release = read_release(Ec2026(n_users=2).anonymize(log_of({"u1": ["tea"], "u2": ["tea"]})).save(tmp_path / "out"))
+    settings = release.manifest.parameters | {"session_rows": 2**70}
+    manifest = msgspec.structs.replace(release.manifest, parameters=settings)
+    assert not verify(replace(release, manifest=manifest), original=log_of({"u1": ["tea"], "u2": ["tea"]})).holds
+
+
+@pytest.mark.parametrize("change", [{"names": {"query": "quince"}}, {"has_header": False}, {"kind": "log"}])
+def test_a_file_of_clicks_that_is_described_as_another_is_a_fault(change: dict[str, Any], tmp_path: Path) -> None:
+    folder = Google2024(n_users=2, n_row_users=2).anonymize(LOG).save(tmp_path / "out")
+    forge(folder, manifest=lambda said: said["clicks"].update(change))
+    assert fault(folder, original=LOG).endswith("as no such file is")
+
+
+def test_settings_that_the_promise_of_brave_repeats_are_there(tmp_path: Path) -> None:
+    folder = BraveWdp().anonymize(LOG).save(tmp_path / "out")
+    forge(folder, manifest=lambda said: said["parameters"].pop("many_words"))
+    assert fault(folder) == "manifest.json promises many_words=9, and its settings say nothing"
 
 
 def test_a_mean_of_ranks_has_no_room_for_a_message() -> None:
@@ -244,6 +266,16 @@ def test_counts_that_do_not_make_the_rows_that_are_left_are_a_fault(tmp_path: Pa
     counts = msgspec.structs.replace(release.manifest.counts, n_rows_after=2)
     other = replace(release, manifest=msgspec.structs.replace(release.manifest, counts=counts))
     assert "manifest.json says 2 queries, and there are 1 in the files" in verify(other, original=LOG).faults
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_a_device_that_is_an_empty_text_is_unknown_like_one_that_is_missing(kind: str, tmp_path: Path) -> None:
+    frame = LOG.frame.with_columns(device=pl.Series(["", None, "tv", "tv", None]))
+    log = QueryLog(frame=frame, layout=Layout(format=Format(kind)))
+    release = read_release(Google2024(n_users=2, n_row_users=2).anonymize(log).save(tmp_path / "out"))
+    assert release.tallies.clicks is not None
+    assert release.tallies.clicks.select("device", "count").rows() == [("unknown", 2)]
+    assert verify(release, original=log).holds
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

@@ -18,7 +18,7 @@ from tests.fuzzing.mutation import SECRET
 from queryveil import verify
 from queryveil.comparison.methods import method_of
 from queryveil.data import Format, Layout, QueryLog
-from queryveil.methods import Dp, Kdelta, Km, Partition, Plink, Swap
+from queryveil.methods import BraveWdp, Dp, Ec2026, Google2024, Kdelta, Km, Partition, Plink, Swap
 from queryveil.release import MANIFEST, SIGNATURE, ColumnPolicy, Ids, read_release, sizes
 from queryveil.release.signing import make_keys, sign_release
 from queryveil.testing import food
@@ -52,6 +52,9 @@ def _methods() -> dict[str, Callable[[QueryLog], object]]:
         "partition": Partition(k=2, taxonomy=food()).anonymize,
         "swap": Swap(k=2, seed=1, columns=keyed).anonymize,
         "dp": Dp(epsilon=10.0, delta=1e-3, clicks=0.3, seed=1).anonymize,
+        "google": Google2024(n_users=2, n_row_users=2).anonymize,
+        "ec": Ec2026(n_users=2, cell_users=2, seed=1).anonymize,
+        "brave": BraveWdp(seed=1).anonymize,
     }
 
 
@@ -87,9 +90,9 @@ class _Made:
         release = read_release(self.folder)
         method_of(release.manifest)
         told = [str(size.text) for size in sizes(release.manifest)]
-        # Swap is judged beside its original alone; the others without it, where the forger has more room.
-        original = a_log(self._layout) if self._method == "swap" else None
-        verdict = verify(release, original=original, key=_KEY if original else None)
+        # Some are judged beside their original alone; the others without it, where the forger has more room.
+        original = a_log(self._layout) if self._method in ("swap", "google", "ec") else None
+        verdict = verify(release, original=original, key=_KEY if self._method == "swap" else None)
         return release, told, verdict.in_words(), release.promise.in_words()
 
 
@@ -153,6 +156,7 @@ def targets(folder: Path) -> list[Target]:
         )
     pairs = [("km", kind) for kind in _LAYOUTS] + [("plink", "jsonl"), ("partition", "parquet"), ("partition", "tsv")]
     pairs += [("dp", kind) for kind in ("csv", "tsv", "jsonl", "parquet")] + [("kdelta", "csv"), ("swap", "csv")]
+    pairs += [("google", "csv"), ("ec", "jsonl"), ("brave", "csv")]
     for method, kind in pairs:
         made = _Made(folder / "data", method, kind)
         seeds = partial(lambda made: [made.file("data")], made)

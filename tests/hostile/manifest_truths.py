@@ -145,6 +145,9 @@ _FREE_SETTINGS: dict[str, Callable[[Any], bool]] = {
     "min_query_users": lambda value: type(value) is int and value >= 1,
     "max_clicks": lambda value: type(value) is int and value >= 1,
     "target": lambda value: value in ("users", "random"),
+    **dict.fromkeys(
+        ("most_words", "session_rows", "session_minutes"), lambda value: type(value) is int and 1 <= value <= 2**53
+    ),
 }
 _KNOWN = ("km", "clump", "partition", "kdelta", "plink", "swap", "dp", "pseudonymise", "query_threshold", "token_hash")
 _FIXED = ("aol", "excite", "ubi")

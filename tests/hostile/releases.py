@@ -20,7 +20,20 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from queryveil import Clump, Dp, Kdelta, Km, Partition, Plink, Pseudonymise, QueryThreshold, Swap, TokenHash
+from queryveil import (
+    Clump,
+    Dp,
+    Ec2026,
+    Google2024,
+    Kdelta,
+    Km,
+    Partition,
+    Plink,
+    Pseudonymise,
+    QueryThreshold,
+    Swap,
+    TokenHash,
+)
 from queryveil.data import Format, Layout, QueryLog
 from queryveil.formats import layout_for, read_log, write_log
 from queryveil.methods.dp.dp import synthesized
@@ -116,10 +129,14 @@ _MADE: dict[str, tuple[Layout, Callable[[QueryLog], Release]]] = {
         _CSV,
         lambda log: synthesized(Dp(epsilon=20, delta=0.1, seed=1).anonymize(log), n_users=6, seed=1),
     ),
+    "google csv": (_CSV, lambda log: Google2024(n_users=3, n_row_users=3).anonymize(log)),
+    "ec jsonl": (_JSONL, lambda log: Ec2026(n_users=3, cell_users=2, seed=1).anonymize(log)),
     "pseudonymise": (_CSV, lambda log: Pseudonymise(seed=1).anonymize(log)),
     "query threshold": (_JSONL, lambda log: QueryThreshold(k=2, seed=1).anonymize(log)),
     "token hash": (_CSV, lambda log: TokenHash(seed=1).anonymize(log)),
 }
+_JUDGED_BESIDE = ("swap", "google", "ec ")
+"""Releases that can only be judged beside their original."""
 ITEMS = "km items, plain"
 EVENTS = "km events, ubi"
 
@@ -144,7 +161,7 @@ def bases(folder: Path, *, only: Iterable[str] | None = None) -> list[Base]:
                 write_log(log, source)
         place = made.save(folder / name)
         signature = sign_release(place, key=private)
-        options: dict[str, Any] = {"original": str(original)} if name.startswith("swap") else {}
+        options: dict[str, Any] = {"original": str(original)} if name.startswith(_JUDGED_BESIDE) else {}
         if made.manifest.columns.ids == "keyed" and options:
             options["key"] = KEY
         found.append(

@@ -300,7 +300,7 @@ def edited_transactions(base: Base, rng: random.Random, n: int) -> Iterator[Tamp
 def edited_counts(base: Base) -> Iterator[Tampering]:
     """Yield noisy counts that are none, or stand in another order."""
     said, form = base.manifest, base.manifest["data"]["format"]
-    if said["data"]["kind"] != "queries":
+    if said["promise"]["model"] != "dp" or said["data"]["kind"] != "queries":
         return
     data, least = base.data.read_bytes(), min(part["threshold"] for part in said["noise"] if part["what"] == "queries")
 

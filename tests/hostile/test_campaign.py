@@ -14,7 +14,7 @@ from tests.hostile.tampered_manifests import Tampering
 from tests.hostile.workers import Job, outcomes
 from tests.support.examples import SOAKS
 
-SLICE = ("km csv", "clump parquet", "plink strict")
+SLICE = ("km csv", "clump parquet", "plink strict", "google csv")
 
 
 @pytest.mark.slow

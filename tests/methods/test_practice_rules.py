@@ -97,6 +97,11 @@ def test_brave_lets_an_address_leave_once_so_many_users_clicked_it() -> None:
     assert release.manifest.removed["page_addresses_of_few_users"] == 2
 
 
+def test_the_promise_of_brave_says_all_its_numbers() -> None:
+    said = BraveWdp(most_digits=8, many_words=11).promise.in_words()
+    assert all(f" {number} " in said for number in (120, 50, 8, 11, 16, 45, 20))
+
+
 def test_brave_refuses_events_which_have_addresses_of_pages_whoever_clicked_them() -> None:
     for log in (
         QueryLog.from_frame({"user": ["1"], "query": ["tea"], "url": ["own.example"], "rank": [1]}),

@@ -354,6 +354,9 @@ def _file(manifest: Manifest) -> Iterator[str]:
     has_none = data.kind == "groups" or data.format in (Format.EXCITE, Format.TRANSACTIONS)
     if data.format is not Format.AOL and data.has_header is has_none:
         yield f"{MANIFEST} says of {name} that it has {'a' if has_none else 'no'} header"
+    clicks = manifest.clicks
+    if clicks is not None and (clicks.kind != "clicks" or clicks.names or clicks.parts or not clicks.has_header):
+        yield f"{MANIFEST} describes {printable(clicks.name)} as no such file is"
 
 
 def other_before(manifest: Manifest, original: QueryLog | Profiles) -> Iterator[str]:

@@ -86,7 +86,10 @@ _ROUNDED = 1e-12
 
 def _told(rows: pl.DataFrame, where: Sequence[str]) -> list[pl.Expr]:
     """Return the device and the country of each row as released ones tell them."""
-    there = [pl.col(name).fill_null("unknown") if name in rows.columns else pl.lit("").alias(name) for name in where]
+    there = [
+        pl.col(name).replace("", None).fill_null("unknown") if name in rows.columns else pl.lit("").alias(name)
+        for name in where
+    ]
     return [each.alias(name) for each, name in zip(there, where, strict=True)]
 
 

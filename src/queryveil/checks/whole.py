@@ -43,7 +43,10 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "swap": ("k", "l"),
     "google_2024": ("n_users", "n_row_users", "within", "rows_within"),
     "ec_2026": ("n_users", "cell_users", "within", "listed"),
-    "brave_wdp": ("most_characters", "most_digits", "longest_word"),
+    "brave_wdp": (
+        *("most_characters", "most_logogram_characters", "many_words", "most_long_words"),
+        *("most_digits", "longest_word", "longest_odd_word"),
+    ),
     "mozilla": ("least_characters",),
 }
 """The settings that the promise of a method repeats."""
@@ -227,10 +230,10 @@ def _ids(release: Release, file: DataFile) -> Iterator[str]:
 def _too_long(release: Release, data: QueryLog, file: DataFile) -> Iterator[str]:
     """Yield where an id has more rows than a mini-session may have: as many as the settings say, and one without."""
     if release.manifest.method == "ec_2026":
-        most = release.manifest.parameters.get("session_rows")
-        n_rows = data.frame.select(pl.len().over("user"))["len"]
+        stated = release.manifest.parameters.get("session_rows")
+        most = min(max(stated, 1), data.n_rows) if isinstance(stated, int) else 1
         said = f"{file.name}: ids have more rows than a mini-session, as {MANIFEST} states it, in"
-        yield from _rows(n_rows > (most if isinstance(most, int) else 1), said)
+        yield from _rows(data.frame.select(pl.len().over("user"))["len"] > most, said)
 
 
 def _events(release: Release, file: DataFile) -> Iterator[str]:

@@ -186,7 +186,13 @@ class TextRule(Promise, frozen=True, kw_only=True, tag="text_rule", repr_omit_de
                 self.most_logogram_characters is not None
             ),
             f"more than {self.most_digits} digits in a run": self.most_digits is not None,
-            f"a word of more than {self.longest_word}": self.longest_word is not None,
+            f"more than {self.many_words} words of which more than {self.most_long_words} are long": (
+                self.many_words is not None
+            ),
+            f"a word of more than {self.longest_word} characters": self.longest_word is not None,
+            f"a word of more than {self.longest_odd_word} with other signs than letters": (
+                self.longest_odd_word is not None
+            ),
             "an e-mail address": self.no_contacts,
             "a digit": self.no_digits,
             "an @": self.no_at,

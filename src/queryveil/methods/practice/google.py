@@ -99,7 +99,7 @@ class Google2024(Google2024Settings):
         if "url" not in clicks.columns:
             return None
         keys = ["query", "url", *(name for name in _WHERE if name in clicks.columns)]
-        told = [pl.col(name).fill_null(_UNKNOWN) for name in keys[2:]]
+        told = [pl.col(name).replace("", None).fill_null(_UNKNOWN) for name in keys[2:]]
         # What holds a blank is no address, and some of the formats that a release is written in could not hold it.
         clicks = clicks.filter(pl.col("query") != "", pl.col("url").str.contains(r"^[^\s\x00]+$")).with_columns(told)
         n_clicks, n_users = pl.len().cast(pl.Int64).alias("count"), pl.col("user").n_unique().alias("n")
@@ -147,7 +147,9 @@ def _views(log: QueryLog, rows: pl.DataFrame, keys: list[str]) -> pl.DataFrame |
     if shown.is_empty():
         return None
     of_search = rows.filter(pl.col("search").is_not_null()).unique("search", keep="first", maintain_order=True)
-    told = of_search.select("search", "query", *(pl.col(name).fill_null(_UNKNOWN) for name in keys[2:]))
+    told = of_search.select(
+        "search", "query", *(pl.col(name).replace("", None).fill_null(_UNKNOWN) for name in keys[2:])
+    )
     return shown.join(told, on="search").group_by(keys).agg(views=pl.len().cast(pl.Int64))
 
 
