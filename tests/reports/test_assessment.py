@@ -186,6 +186,12 @@ def test_attackers_who_stand_for_no_reader_that_is_expected_are_ruled_out_and_to
     assert "no simulated attacker is above the limit of 5 %, but for those that were ruled out" in decision(made)
     assert "Its releaser expects these readers alone" in text
     assert "No attacker was ruled out" not in text
+    assert "Found by the strongest attacker not ruled out" in text
+    for lang in ("de", "fr", "es"):
+        told = render_html(made, lang=lang)
+        assert not any(
+            f'lang="en">{word}' in told for word in ("Risk under", "Nothing found", "Its releaser", "Found by")
+        )
     linkage, inference = made.findings[1:]
     assert (linkage.outcome, inference.outcome) == (Outcome.FAIL, Outcome.FAIL)
     assert Outcome.FAIL not in (linkage.in_context, inference.in_context)

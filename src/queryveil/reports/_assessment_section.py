@@ -96,7 +96,7 @@ def _quoted(found: Exposure) -> str:
 
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
-    label = "Found by the strongest attacker"
+    label = "Found by the strongest attacker" + (" not ruled out" if _rules_some_out(report) else "")
     found = report.ruling.binding
     if found is None:
         why = "it needs the original" if report.measures is None else "see what attackers find"
