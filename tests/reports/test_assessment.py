@@ -22,6 +22,7 @@ from queryveil.methods import Pseudonymise
 from queryveil.release import ColumnPolicy
 from queryveil.reports import Circumstances, Report, State, decision, render_html, report
 from queryveil.reports._assessment_section import (
+    criteria_section,
     facts_of,
     readers_section,
     risk_badge,
@@ -29,7 +30,7 @@ from queryveil.reports._assessment_section import (
     worst_off_section,
 )
 from queryveil.reports._blocks import Paragraph, Table
-from queryveil.reports.assessment import CRITERIA, Isolation, Risk, findings, isolation_of, risk_of
+from queryveil.reports.assessment import CRITERIA, Isolation, Outcome, Risk, findings, isolation_of, risk_of
 from queryveil.reports.inspection import count_alone
 from queryveil.testing import log_of
 from queryveil.text.histories import Histories
@@ -195,6 +196,33 @@ def test_an_attacker_that_was_ruled_out_is_named_with_its_reason_and_its_figure_
     assert "without those ruled out" in text
     assert "Exchange undone (2, by time)" in text
     assert "No attacker was ruled out" in render_html(made_up_report())
+
+
+def test_attackers_who_stand_for_no_reader_that_is_expected_are_ruled_out_and_told_so() -> None:
+    attacks = attacks_of(found("vanity", 0.0), found("clock", 0.6), found("sybil", 0.9))
+    made = replace(made_up_report(), attacks=attacks, limit=Limit(share=0.05, readers=("recipient", "site-owner")))
+    assert made.risk is Risk.UNDER
+    text = " ".join(render_html(made).replace("\u00a0", " ").split())
+    assert "Risk under 5 %, some attackers ruled out" in text
+    assert "no simulated attacker is above the limit of 5 %, but for those that were ruled out" in decision(made)
+    assert "Its releaser expects these readers alone" in text
+    assert "No attacker was ruled out" not in text
+    assert "Found by the strongest attacker not ruled out" in text
+    for lang in ("de", "fr", "es"):
+        told = render_html(made, lang=lang)
+        assert not any(
+            f'lang="en">{word}' in told for word in ("Risk under", "Nothing found", "Its releaser", "Found by")
+        )
+    linkage, inference = made.findings[1:]
+    assert (linkage.outcome, inference.outcome) == (Outcome.FAIL, Outcome.FAIL)
+    assert Outcome.FAIL not in (linkage.in_context, inference.in_context)
+    rows = {row[0]: row for block in criteria_section(made) if isinstance(block, Table) for row in block.rows}
+    assert rows["Being in the log"][3] == "over, ruled out"
+    assert rows["A phone book"][3] == "under"
+    assert made.to_dict()["risk"]["readers"] == ["recipient", "site-owner"]
+    everybody = replace(made, limit=Limit(share=0.05, readers=("state",)))
+    assert "ruled out" not in decision(everybody)
+    assert everybody.risk is Risk.OVER
 
 
 def test_each_reader_has_a_row_with_the_most_that_its_attackers_find() -> None:

@@ -113,6 +113,16 @@ class Limit:
             if not reason.strip():
                 raise BadParameter("except", name, allowed=f"an attacker with the reason why: {name}=REASON")
 
+    @property
+    def is_for_all(self) -> bool:
+        """Whether every attacker stands for one of the readers."""
+        return attackers_of(self.readers) == attackers_of(READERS)
+
+    def rules_out(self, attacker: str) -> bool:
+        """Return whether an attacker is left out: by an exception, or since it stands for none of the readers."""
+        name = base_name(attacker)
+        return name in self.exceptions or name not in attackers_of(self.readers)
+
     def ruling(self, exposures: Iterable[Exposure]) -> Ruling:
         """Return what the rule says, given what all attackers found."""
         asked = attackers_of(self.readers)

@@ -4,8 +4,9 @@ from shlex import quote
 
 from queryveil.attacks import Exposure, Surest
 from queryveil.attacks.limits import GUESSED, n_targets_needed, risk
-from queryveil.attacks.names import base_name, name_title
+from queryveil.attacks.names import name_title
 from queryveil.attacks.names import title as attacker
+from queryveil.attacks.readers import READERS
 from queryveil.html_tables import Cell, percent
 from queryveil.release import Ids
 from queryveil.reports._blocks import Badge, Block, Bullets, Commands, Figure, Form, Paragraph, Table, count, lowered
@@ -33,6 +34,7 @@ _MEANING = (
     "Under the draft, three passes mean that a release is presumed anonymous; one failure means more analysis, and is "
     "not a verdict. This report states facts and judges neither."
 )
+_THESE_READERS = "Its releaser expects these readers alone; attackers that stand for none of them are ruled out:"
 _NOBODY_RULED_OUT = "No attacker was ruled out, so that both assessments are the same."
 _RECORD = "A record is all that is known to concern one person: here, all rows of one id, or one transaction."
 _WORST_OFF = (
@@ -74,9 +76,11 @@ def decision(report: Report) -> str:
             return _against(found, limit=report.limit.share)
         case Risk.UNDER:
             first = "It promises nothing, but nothing" if report.state is State.NOTHING_PROMISED else "Nothing"
+            but = ", but for those that were ruled out" if _rules_some_out(report) else ""
             return (
                 f"{first} found here speaks against handing it to this recipient for this purpose: no simulated "
-                f"attacker is above the limit of {limit}. Whoever signs decides, and should know what is not promised."
+                f"attacker is above the limit of {limit}{but}. Whoever signs decides, and should know what is not "
+                "promised."
             )
 
 
@@ -100,20 +104,26 @@ def _against(found: Exposure, *, limit: float) -> str:
     return f"Do not hand it out as it is: {unsure}{meaning(found)}. {said}"
 
 
+def _rules_some_out(report: Report) -> bool:
+    """Return whether an attacker is left out that was tried, or would be."""
+    return bool(report.limit.exceptions) or not report.limit.is_for_all
+
+
 def _quoted(found: Exposure) -> str:
     return f"the attacker \u201c{lowered(attacker(found))}\u201d"
 
 
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
-    label = "Found by the strongest attacker"
+    label = "Found by the strongest attacker" + (" not ruled out" if _rules_some_out(report) else "")
     found = _first_named(report)
     if found is None:
         why = "it needs the original" if report.measures is None else "see what attackers find"
         return Figure(value="not tried", label=label, note=why)
     low, high = map(percent, found.interval)
     by = f"of {found.what}, by \u201c{lowered(attacker(found))}\u201d"
-    note = f"{by}; likely {low} to {high} (95 % interval); blind guessing finds {percent(found.chance_share)}"
+    likely = "all were looked at" if found.is_complete else f"likely {low} to {high} (95 % interval)"
+    note = f"{by}; {likely}; blind guessing finds {percent(found.chance_share)}"
     return Figure(value=share(found), label=label, note=note)
 
 
@@ -131,13 +141,13 @@ def facts_of(report: Report) -> tuple[tuple[str, str], ...]:
 
 def criteria_section(report: Report) -> list[Block]:
     """Return the three criteria with their outcomes, and the figures behind each."""
-    found, excepted = report.findings, report.limit.exceptions
-    columns = ("criterion", "all attackers", *(["without those ruled out"] if excepted else []), "asks")
+    found, excepted, is_partial = report.findings, report.limit.exceptions, _rules_some_out(report)
+    columns = ("criterion", "all attackers", *(["without those ruled out"] if is_partial else []), "asks")
     rows: list[tuple[Cell, ...]] = [
         (
             each.criterion.title,
             str(each.outcome),
-            *([str(each.in_context)] if excepted else []),
+            *([str(each.in_context)] if is_partial else []),
             each.criterion.asks,
         )
         for each in found
@@ -147,10 +157,13 @@ def criteria_section(report: Report) -> list[Block]:
         Table(columns=columns, rows=tuple(rows), caption="The three criteria"),
         Paragraph(_MEANING, kind="warning" if any(each.outcome is Outcome.FAIL for each in found) else "plain"),
     ]
+    if not report.limit.is_for_all:
+        titles = tuple(READERS[name].title for name in report.limit.readers)
+        blocks += [Paragraph(_THESE_READERS), Bullets(titles)]
     if excepted:
         said = [f"{name_title(name)}, as its releaser says: {reason.rstrip('.')}." for name, reason in excepted.items()]
         blocks += [Paragraph("Ruled out by the releaser, and why:"), Bullets(tuple(said))]
-    else:
+    if not is_partial:
         blocks.append(Paragraph(_NOBODY_RULED_OUT, kind="note"))
     blocks += _isolation(report)
     blocks += [_tests(each, report) for each in found if each.criterion.tests]
@@ -197,7 +210,7 @@ def _standing(found: Exposure, report: Report) -> str:
         said = "over"
     else:
         said = "too few targets" if is_too_few(found, limit=report.limit) else "under"
-    return f"{said}, ruled out" if base_name(found.attacker) in report.limit.exceptions else said
+    return f"{said}, ruled out" if report.limit.rules_out(found.attacker) else said
 
 
 def readers_section(report: Report) -> list[Block]:
@@ -322,7 +335,7 @@ def signature_section(report: Report) -> list[Block]:
 def risk_badge(report: Report) -> Badge:
     """Return the badge of the risk that attackers find somebody, beside the limit."""
     limit = percent(report.limit.share)
-    ruled_out = ", some attackers ruled out" if report.ruling.excepted else ""
+    ruled_out = ", some attackers ruled out" if _rules_some_out(report) else ""
     match report.risk:
         case Risk.UNDER:
             return Badge(f"Risk under {limit}{ruled_out}", "good")

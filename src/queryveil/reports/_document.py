@@ -113,8 +113,7 @@ def _most(attacks: Attacks, known: Attempt | None) -> str:
     if most is None or (known is not None and most.share <= known.after.share):
         return ""
     name, other = attacker(most), "" if known is None else "another attack, "
-    low, high = most.interval
-    certainty = f"95 % interval {percent(low)} to {percent(high)}, by chance {percent(most.chance_share)}"
+    certainty = f"{most.interval_in_words}, by chance {percent(most.chance_share)}"
     return f"Most is found by {other}{lowered(name)}: {share(most)} of {most.what} ({certainty})."
 
 

@@ -65,6 +65,8 @@ def share(found: Exposure) -> str:
 
 
 def interval(found: Exposure | Surest) -> str:
+    if isinstance(found, Exposure) and found.is_complete:
+        return found.interval_in_words
     return " to ".join(map(percent, found.interval))
 
 

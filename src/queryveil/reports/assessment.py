@@ -3,7 +3,7 @@
 Facts only: whether a release is anonymous is a judgement, and no figure here makes it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -223,14 +223,14 @@ def findings(attacks: Attacks | None, isolation: Isolation, *, limit: Limit) -> 
 
 
 def _finding(criterion: Criterion, attacks: Attacks | None, *, limit: Limit) -> Finding:
-    tried = tuple(_tried(test, attacks, left_out={}) for test in criterion.tests)
-    within = tuple(_tried(test, attacks, left_out=limit.exceptions) for test in criterion.tests)
+    tried = tuple(_tried(test, attacks, names=test.attackers) for test in criterion.tests)
+    left = [tuple(name for name in test.attackers if not limit.rules_out(name)) for test in criterion.tests]
+    within = tuple(_tried(test, attacks, names=names) for test, names in zip(criterion.tests, left, strict=True))
     outcomes = [_outcome(each, limit=limit) for each in (tried, within)]
     return Finding(criterion=criterion, outcome=outcomes[0], in_context=outcomes[1], tried=tried)
 
 
-def _tried(test: Test, attacks: Attacks | None, *, left_out: Mapping[str, str]) -> Tried:
-    names = [name for name in test.attackers if name not in left_out]
+def _tried(test: Test, attacks: Attacks | None, *, names: Collection[str]) -> Tried:
     if not names:
         return Tried(title=test.title, why="ruled out", applies=False)
     if attacks is None:

@@ -83,11 +83,12 @@ class CriterionTwin(msgspec.Struct, kw_only=True):
 
 
 class RiskTwin(msgspec.Struct, kw_only=True):
-    """Where the release stands by the limit, by which attacker, and who was ruled out with which reason."""
+    """Where the release stands by the limit, by which attacker, for which readers, and who was ruled out and why."""
 
     standing: Risk
     limit: _Share
     strongest: ExposureTwin | None
+    readers: list[str]
     exceptions: dict[str, str]
 
 

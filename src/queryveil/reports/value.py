@@ -194,6 +194,7 @@ class Report:
                 "standing": str(self.risk),
                 "limit": self.limit.share,
                 "strongest": None if binding is None else binding.to_dict(),
+                "readers": list(self.limit.readers),
                 "exceptions": dict(self.limit.exceptions),
             },
             "isolation": msgspec.to_builtins(self.isolation),
