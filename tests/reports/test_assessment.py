@@ -211,7 +211,7 @@ def test_the_worst_off_are_told_by_the_attacker_that_is_certain_of_most() -> Non
     attacks = attacks_of(replace(found("vanity", 0.1), surest=few), replace(found("membership", 0.1), surest=many))
     blocks = worst_off_section(replace(made_up_report(), attacks=attacks))
     assert blocks[0] == Paragraph(
-        "Most people are found with certainty by the attacker \u201cbeing in the log\u201d: 40 of 1,000."
+        "The attacker \u201cbeing in the log\u201d finds the most people with certainty: 40 of 1,000."
     )
     assert worst_off_section(made_up_report()) == []
 

@@ -100,10 +100,6 @@ def _against(found: Exposure, *, limit: float) -> str:
     return f"Do not hand it out as it is: {unsure}{meaning(found)}. {said}"
 
 
-def _quoted(found: Exposure) -> str:
-    return f"the attacker \u201c{lowered(attacker(found))}\u201d"
-
-
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
     label = "Found by the strongest attacker"
@@ -237,7 +233,8 @@ def worst_off_section(report: Report) -> list[Block]:
     if not found or found[0].surest is None:
         return []
     first, n = found[0], found[0].surest.n_certain
-    said = f"Most people are found with certainty by {_quoted(first)}: {n:,} of {first.n_targets:,}."
+    by = f"The attacker \u201c{lowered(attacker(first))}\u201d"
+    said = f"{by} finds the most people with certainty: {n:,} of {first.n_targets:,}."
     rows = tuple(
         (attacker(each), f"{each.surest.n_certain:,}", _with_interval(each.surest), share(each))
         for each in found[:6]
