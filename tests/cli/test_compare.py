@@ -108,10 +108,10 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     assert refused("compare", log_file, "-o", folder, "--methods", "km:q=1").startswith("km q=1: a setting of km must")
     for option, value, said in (
         ("--exposure", "worst", "exposure must be binding or one of"),
-        ("--limit", "2", "limit must be between 0 and 1, or per cent such as 5%, got 2"),
+        ("--limit", "2", "limit must be a share such as 5% or 0.05, at most 100%, got 2"),
         ("--reader", "everybody", "reader must be one or more of recipient"),
         ("--reader", "", "reader must be one or more of recipient"),
-        ("--except", "clock", "except must be an attacker with the reason: ATTACKER=REASON, got clock"),
+        ("--except", "clock", "except must be an attacker with the reason why: clock=REASON, got clock"),
         ("--except", "nosuch=because", "except must be one of active_id"),
     ):
         assert refused("compare", log_file, "-o", folder, option, value).startswith(said)

@@ -231,7 +231,7 @@ def test_a_measure_or_purpose_that_no_run_has_is_one_line_with_those_there_are()
 
 def test_a_limit_a_reader_or_an_exception_that_cannot_be_is_one_line() -> None:
     comparison = side_by_side(judged("one", known(0), kept=0.2))
-    with pytest.raises(BadParameter, match="limit must be a share such as 5% or 0.05, at most 100%, got 5"):
+    with pytest.raises(BadParameter, match=r"limit must be a share such as 5% or 0\.05, at most 100%, got 5"):
         comparison.by(limit="5")
     with pytest.raises(BadParameter, match=r"reader must be one or more of recipient, .*, got everybody"):
         comparison.by(readers=["everybody"])
