@@ -174,6 +174,7 @@ def test_the_attacker_named_first_is_over_the_limit_and_not_for_want_of_targets(
     made = replace(made_up_report(), attacks=attacks_of(few, found("membership", 0.1)))
     assert "whoever knows the history of a person" in decision(made)
     assert strongest_figure(made).value == "10 %"
+    assert made.to_dict()["risk"]["strongest"]["attacker"] == "membership"
 
 
 def test_what_may_be_done_begins_with_the_promise() -> None:

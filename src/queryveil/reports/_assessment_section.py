@@ -69,7 +69,7 @@ def decision(report: Report) -> str:
                 f"at most {limit}; {n_targets_needed(max(report.limit.share, 0.001)):,} or more are needed."
             )
         case Risk.OVER:
-            found = _first_named(report)
+            found = report.strongest
             assert found is not None
             return _against(found, limit=report.limit.share)
         case Risk.UNDER:
@@ -78,12 +78,6 @@ def decision(report: Report) -> str:
                 f"{first} found here speaks against handing it to this recipient for this purpose: no simulated "
                 f"attacker is above the limit of {limit}. Whoever signs decides, and should know what is not promised."
             )
-
-
-def _first_named(report: Report) -> Exposure | None:
-    """Return the attacker that decides: the strongest that is over the limit, and not for want of targets alone."""
-    over = (each for each in report.ruling.over if is_over(each, limit=report.limit))
-    return next(over, report.ruling.binding)
 
 
 def _against(found: Exposure, *, limit: float) -> str:
@@ -103,7 +97,7 @@ def _against(found: Exposure, *, limit: float) -> str:
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
     label = "Found by the strongest attacker"
-    found = _first_named(report)
+    found = report.strongest
     if found is None:
         why = "it needs the original" if report.measures is None else "see what attackers find"
         return Figure(value="not tried", label=label, note=why)

@@ -59,7 +59,7 @@ def isolation_of(release: Release, *, tokens: Tokens | None = None) -> Isolation
     >>> from queryveil.testing import tiny_log
     >>> found = isolation_of(Km(k=2, m=1).anonymize(tiny_log()))
     >>> found.n_records, [(each.by, each.n) for each in found.alone][:2]
-    (4, [('1 term', 0), ('2 terms', 2)])
+    (4, [('1 term', 0), ('2 terms', 0)])
     """
     data = release.data
     if isinstance(data, Groups):

@@ -96,7 +96,7 @@ def spoken(lang: str) -> "Language":
     """Return a language by name; raise if reports are not written in it.
 
     >>> spoken("de").text("The promise holds"), spoken("en").text("made on 2026-03-31")
-    ('Das Versprechen ist gehalten', 'made on 31 March 2026')
+    ('Die Zusage ist eingehalten', 'made on 31 March 2026')
     """
     if lang not in LANGUAGES:
         raise BadParameter("lang", lang, allowed="en, de, fr or es")
