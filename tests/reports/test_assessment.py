@@ -175,6 +175,7 @@ def test_the_attacker_named_first_is_over_the_limit_and_not_for_want_of_targets(
     made = replace(made_up_report(), attacks=attacks_of(few, found("membership", 0.1)))
     assert "whoever knows the history of a person" in decision(made)
     assert strongest_figure(made).value == "10 %"
+    assert made.to_dict()["risk"]["strongest"]["attacker"] == "membership"
 
 
 def test_what_may_be_done_begins_with_the_promise() -> None:
@@ -239,7 +240,7 @@ def test_the_worst_off_are_told_by_the_attacker_that_is_certain_of_most() -> Non
     attacks = attacks_of(replace(found("vanity", 0.1), surest=few), replace(found("membership", 0.1), surest=many))
     blocks = worst_off_section(replace(made_up_report(), attacks=attacks))
     assert blocks[0] == Paragraph(
-        "Most people are found with certainty by the attacker \u201cbeing in the log\u201d: 40 of 1,000."
+        "The attacker \u201cbeing in the log\u201d finds the most people with certainty: 40 of 1,000."
     )
     assert worst_off_section(made_up_report()) == []
 

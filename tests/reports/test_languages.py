@@ -152,6 +152,10 @@ def test_versions_and_names_are_no_numbers_and_no_dates(text: str) -> None:
     assert without_marks(spoken("de").text(text)) == text
 
 
+def test_a_number_below_nothing_has_a_comma_too() -> None:
+    assert spoken("de").figures("(-0.019 bits, 1.355 with the log)") == "(-0,019 bits, 1,355 with the log)"
+
+
 def test_commands_stay_as_they_are_typed() -> None:
     for lang in OTHERS:
         assert "<pre><code>queryveil verify out\n" in render_html(made_up_report(), lang=lang)

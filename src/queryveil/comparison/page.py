@@ -169,12 +169,13 @@ def _choice(shown: _Shown) -> Html:
         for name, one in READERS.items()
     ]
     form = f"""<form id="choice" autocomplete="off" hidden>
-<p>Move the limit, or choose another purpose or reader: the sentence above, the table and the picture follow. The risk
-of a run is the most that an attacker may find in it; one with few people to look for leaves much open.</p>
-<p><label for="limit">Limit: an attacker may find at most <output name="shown" for="limit"></output></label>
+<p>The sentence above, the table and the picture follow what you choose here. The risk of a run is the most that an
+attacker may find in it; one with few people to look for leaves much open.</p>
+<div><p><label for="limit">Limit: an attacker may find at most <output name="shown" for="limit"></output></label>
 <input type="range" id="limit" name="limit" min="0" max="{len(shown.limits) - 1}" step="1" value="{place}"></p>
 <p><label for="purpose">What the release is for, or should keep</label>
 <select id="purpose" name="purpose">{"".join(options)}</select></p>
+</div>
 <fieldset><legend>Who may read it, and what they know</legend>{"".join(readers)}</fieldset>
 </form>
 <noscript><p class="note">This is the choice that the page was made with. Where scripts run, the limit, the purpose and

@@ -71,7 +71,7 @@ def decision(report: Report) -> str:
                 f"at most {limit}; {n_targets_needed(max(report.limit.share, 0.001)):,} or more are needed."
             )
         case Risk.OVER:
-            found = _first_named(report)
+            found = report.strongest
             assert found is not None
             return _against(found, limit=report.limit.share)
         case Risk.UNDER:
@@ -82,12 +82,6 @@ def decision(report: Report) -> str:
                 f"attacker is above the limit of {limit}{but}. Whoever signs decides, and should know what is not "
                 "promised."
             )
-
-
-def _first_named(report: Report) -> Exposure | None:
-    """Return the attacker that decides: the strongest that is over the limit, and not for want of targets alone."""
-    over = (each for each in report.ruling.over if is_over(each, limit=report.limit))
-    return next(over, report.ruling.binding)
 
 
 def _against(found: Exposure, *, limit: float) -> str:
@@ -109,14 +103,10 @@ def _rules_some_out(report: Report) -> bool:
     return bool(report.limit.exceptions) or not report.limit.is_for_all
 
 
-def _quoted(found: Exposure) -> str:
-    return f"the attacker \u201c{lowered(attacker(found))}\u201d"
-
-
 def strongest_figure(report: Report) -> Figure:
     """Return what the strongest attacker found that was not ruled out, with its interval and blind guessing."""
     label = "Found by the strongest attacker" + (" not ruled out" if _rules_some_out(report) else "")
-    found = _first_named(report)
+    found = report.strongest
     if found is None:
         why = "it needs the original" if report.measures is None else "see what attackers find"
         return Figure(value="not tried", label=label, note=why)
@@ -250,7 +240,8 @@ def worst_off_section(report: Report) -> list[Block]:
     if not found or found[0].surest is None:
         return []
     first, n = found[0], found[0].surest.n_certain
-    said = f"Most people are found with certainty by {_quoted(first)}: {n:,} of {first.n_targets:,}."
+    by = f"The attacker \u201c{lowered(attacker(first))}\u201d"
+    said = f"{by} finds the most people with certainty: {n:,} of {first.n_targets:,}."
     rows = tuple(
         (attacker(each), f"{each.surest.n_certain:,}", _with_interval(each.surest), share(each))
         for each in found[:6]

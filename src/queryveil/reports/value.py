@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from queryveil.attacks import Attacks
+from queryveil.attacks import Attacks, Exposure
 from queryveil.attacks.limits import Limit, Ruling
 from queryveil.checks.verdict import Verdict
 from queryveil.data import Int64s, QueryLog, Tallies, Transactions
 from queryveil.html_tables import facts
 from queryveil.pairing import Pair
 from queryveil.release import Manifest
-from queryveil.reports.assessment import Finding, Isolation, Risk, exposures, findings, risk_of
+from queryveil.reports.assessment import Finding, Isolation, Risk, exposures, findings, is_over, risk_of
 from queryveil.text.tokens import Tokens, encode, join_terms
 from queryveil.utility.score import Measures
 from queryveil.version import __version__
@@ -175,13 +175,19 @@ class Report:
         return self.limit.ruling([] if self.attacks is None else exposures(self.attacks))
 
     @property
+    def strongest(self) -> Exposure | None:
+        """What the strongest attacker found; if one is over the limit, of those that are not for want of targets."""
+        over = (each for each in self.ruling.over if is_over(each, limit=self.limit))
+        return next(over, self.ruling.binding)
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What came of each criterion of the guidelines."""
         return findings(self.attacks, self.isolation, limit=self.limit)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, as its schema describes them (docs/reference/report.schema.json)."""
-        judged, binding = self.judgement, self.ruling.binding
+        judged, strongest = self.judgement, self.strongest
         plain: dict[str, Any] = {
             "version": JSON_VERSION,
             "folder": self.folder,
@@ -193,7 +199,7 @@ class Report:
             "risk": {
                 "standing": str(self.risk),
                 "limit": self.limit.share,
-                "strongest": None if binding is None else binding.to_dict(),
+                "strongest": None if strongest is None else strongest.to_dict(),
                 "readers": list(self.limit.readers),
                 "exceptions": dict(self.limit.exceptions),
             },
