@@ -355,7 +355,8 @@ def _file(manifest: Manifest) -> Iterator[str]:
     if data.format is not Format.AOL and data.has_header is has_none:
         yield f"{MANIFEST} says of {name} that it has {'a' if has_none else 'no'} header"
     clicks = manifest.clicks
-    if clicks is not None and (clicks.kind != "clicks" or clicks.names or clicks.parts or not clicks.has_header):
+    is_odd = clicks is not None and (clicks.kind != "clicks" or clicks.names or clicks.parts or not clicks.has_header)
+    if clicks is not None and data.kind == "queries" and is_odd:
         yield f"{MANIFEST} describes {printable(clicks.name)} as no such file is"
 
 

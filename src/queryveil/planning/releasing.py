@@ -21,6 +21,7 @@ from queryveil.data import QueryLog
 from queryveil.errors import BadFile, BadInput, BadParameter, QueryveilError, ReleaseExists
 from queryveil.formats import read_log
 from queryveil.formats.atomic_folders import new_file
+from queryveil.methods import warn_if_little
 from queryveil.pairing import ESTIMATED, Pair
 from queryveil.planning.candidates import ladders
 from queryveil.planning.deciding import Decision, Finding
@@ -233,6 +234,7 @@ class Confirming:
     def _write(self, made: Made, found: Finding) -> None:
         """Write the release that was attacked, its ids replaced by fresh ones, with its key beside it if it has one."""
         release, key = made.release.with_fresh_ids(generator(_derived(self.seed, 2))), key_of(made.method)
+        release = warn_if_little(made.method, self.inputs.log, release)
         beside: dict[Path, Path] = {}
         if key is not None:
             partial = self.folder.with_name(f".{self.folder.name}.key.partial")
