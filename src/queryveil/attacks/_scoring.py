@@ -126,6 +126,16 @@ def no_membership(auxiliary: AuxiliaryData) -> Reasons:
         yield "needs who is in which group: --membership FILE"
 
 
+def no_people_or_groups(pair: Pair, auxiliary: AuxiliaryData) -> Reasons:
+    """Yield why neither people nor the groups of people can be told by their terms."""
+    yield from unreadable(pair)
+    if isinstance(pair.release.data, Groups):
+        yield from no_groups(pair)
+        yield from no_membership(auxiliary)
+    else:
+        yield from no_people(pair)
+
+
 def weights_are_shares(release: Release) -> bool:
     """Return whether the weight of a group's term is the share of the members that have it."""
     parameters = release.manifest.parameters

@@ -38,12 +38,7 @@ class LaterLog(Seeker):
     knows = "a log of the same people from another time"
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
-        yield from _scoring.unreadable(pair)
-        if isinstance(pair.release.data, Groups):
-            yield from _scoring.no_groups(pair)
-            yield from _scoring.no_membership(auxiliary)
-        else:
-            yield from _scoring.no_people(pair)
+        yield from _scoring.no_people_or_groups(pair, auxiliary)
         if auxiliary.later is None:
             yield "needs a log of the same people from another time: --later FILE"
         elif not auxiliary.later.frame["user"].is_in(pair.users.implode()).any():

@@ -69,12 +69,7 @@ class Sensitive(Seeker):
         return f"{terms}, the histories of half of the others, and a log by other people"
 
     def reasons(self, pair: Pair, *, auxiliary: AuxiliaryData) -> Reasons:
-        yield from _scoring.unreadable(pair)
-        if isinstance(pair.release.data, Groups):
-            yield from _scoring.no_groups(pair)
-            yield from _scoring.no_membership(auxiliary)
-        else:
-            yield from _scoring.no_people(pair)
+        yield from _scoring.no_people_or_groups(pair, auxiliary)
         if auxiliary.public is None:
             yield "needs a public log of the same kind: --public FILE"
         if len(self._eligible(self._harmless(pair))) < 2:

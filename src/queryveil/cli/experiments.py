@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 _JUDGING = "What they are judged by"
 
 
+def _read_known(given: Judging | Asked, reading: options.Reading) -> dict[str, Any]:
+    """Return who reads a release, and what attackers are given, with the files read."""
+    from queryveil.attacks import read_people
+
+    return {
+        "readers": None if given.reader is None else options.parse_list(given.reader),
+        "public": None if given.public is None else reading.read(given.public),
+        "later": None if given.later is None else reading.read(given.later),
+        "people": () if given.people is None else read_people(given.people),
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
     """What runs are judged by; what is None is as the plan has it."""
@@ -40,14 +52,9 @@ class Judging:
 
     def read(self, reading: options.Reading) -> dict[str, Any]:
         """Return the arguments of `compare`, with the files read."""
-        from queryveil.attacks import read_people
-
         return {
             **{name: getattr(self, name) for name in ("limit", "purpose", "utility", "exposure", "holdout", "values")},
-            "readers": None if self.reader is None else options.parse_list(self.reader),
-            "public": None if self.public is None else reading.read(self.public),
-            "later": None if self.later is None else reading.read(self.later),
-            "people": () if self.people is None else read_people(self.people),
+            **_read_known(self, reading),
             "n_targets": self.targets,
         }
 
@@ -121,14 +128,9 @@ class Asked:
 
     def read(self, reading: options.Reading) -> dict[str, Any]:
         """Return the arguments of `plan`, with the files read."""
-        from queryveil.attacks import read_people
-
         return {
             **{name: getattr(self, name) for name in ("limit", "minutes", "values")},
-            "readers": None if self.reader is None else options.parse_list(self.reader),
-            "public": None if self.public is None else reading.read(self.public),
-            "later": None if self.later is None else reading.read(self.later),
-            "people": () if self.people is None else read_people(self.people),
+            **_read_known(self, reading),
         }
 
 
